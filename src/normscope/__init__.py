@@ -1,0 +1,41 @@
+"""Normscope: a microscope for normalization layers, above all LayerNorm.
+
+>>> import normscope as ns
+>>> ns.trace([[1.0, 3.0]], ns.layer_norm(eps=0))["xhat"]
+[[-1.0, 1.0]]
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from . import presets
+    from .norm import Norm, batch_norm, group_norm, instance_norm, layer_norm, rms_norm
+    from .program import Program, Step
+    from .steps import forward
+    from .tracing import Trace, running_statistics, trace
+    from .views.ledger import Ledger, ledger
+
+__version__ = "0.1.0"
+
+HOMES = {
+    "norm": ("Norm", "batch_norm", "group_norm", "instance_norm", "layer_norm", "rms_norm"),
+    "program": ("Program", "Step"),
+    "steps": ("forward",),
+    "tracing": ("Trace", "running_statistics", "trace"),
+    "views.ledger": ("Ledger", "ledger"),
+}
+__all__ = [
+    "Ledger", "Norm", "Program", "Step", "Trace", "batch_norm", "forward", "group_norm", "instance_norm",
+    "layer_norm", "ledger", "presets", "rms_norm", "running_statistics", "trace",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name when it is first used: the import of the package itself costs nothing."""
+    if name == "presets":
+        return import_module(".presets", __name__)
+    for module, names in HOMES.items():
+        if name in names:
+            return getattr(import_module(f".{module}", __name__), name)
+    raise AttributeError(f"module 'normscope' has no attribute '{name}'")

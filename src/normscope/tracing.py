@@ -1,0 +1,252 @@
+"""Trace: every named step of one run of a norm, and `trace()`, which makes it."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from fractions import Fraction
+from functools import partial
+from math import prod
+from typing import Any
+
+from .axes import Axes, sized
+from .errors import DtypeError, NormError, ShapeError
+from .norm import Norm, layer_norm
+from .program import PARAMETERS, Program
+from .run import run
+from .steps import NUMBERS, STATISTICS, forward, output, running
+from .views import arrays, cells
+
+FLOAT64_EPS = 2.0**-52
+
+
+class Trace(Mapping[str, Any]):
+    """The value of every named step, in order: `mu c q var v r xhat scaled y`, less those the norm lacks.
+
+    norm      the norm, its pattern fitted to x
+    program   the program that was run
+    sizes     the size of every axis
+    inputs    x, gamma, beta and eps as they went in
+    notes     what a reader should know: a dtype that was widened, a gamma that was not given
+
+    A value is nested lists if x was, else an array; it has all axes of the program, those that it lacks
+    with size 1. `y` is always there: without gamma and beta it is xhat.
+
+    >>> t = trace([[1.0, 3.0]], Norm("S [d]", eps=0))
+    >>> list(t), t["mu"], t["y"]
+    (['mu', 'c', 'q', 'var', 'v', 'r', 'xhat'], [[2.0]], [[-1.0, 1.0]])
+    """
+
+    def __init__(
+        self,
+        norm: Norm,
+        program: Program,
+        sizes: Mapping[str, int],
+        values: Mapping[str, Any],
+        shape: tuple[int, ...],
+        notes: tuple[str, ...] = (),
+    ) -> None:
+        self.norm = norm
+        self.program = program
+        self.sizes = dict(sizes)
+        self.notes = notes
+        self.shape = shape
+        self.inputs = {name: plain(values[name], name in NUMBERS) for name, _ in program.inputs}
+        self._values = values
+
+    def __getitem__(self, name: str) -> Any:
+        if name == "y" and name not in self.program.by_name:
+            name = output(self.program)
+        if name not in self.program.by_name:
+            raise self._lacks(name)
+        return plain(self._values[name])
+
+    def _lacks(self, name: str) -> KeyError:
+        return KeyError(f"{self.norm.name} has no step '{name}'; its steps are {' '.join(self)}.")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.program.by_name)
+
+    def __len__(self) -> int:
+        return len(self.program)
+
+    def __contains__(self, name: object) -> bool:
+        return name == "y" or name in self.program.by_name
+
+    def axes(self, name: str) -> Axes:
+        """The axes of an input or a step; its value has size 1 along every other."""
+        if name not in self and name not in self.inputs:
+            raise self._lacks(name)
+        return self.program.values[output(self.program) if name == "y" else name]
+
+    def shape_of(self, name: str) -> tuple[int, ...]:
+        """The shape of a step's value: all axes of the program, size 1 for those reduced away."""
+        axes = self.axes(name)
+        return tuple(self.sizes[axis] if axis in axes else 1 for axis in self.program.axes)
+
+    @property
+    def output(self) -> Any:
+        """y in the shape of x (a grouped norm computes with its channels split)."""
+        y = self._values[output(self.program)]
+        if isinstance(y, cells.Cells):
+            return cells.Cells(self.shape, y.flat).nested()
+        return y.__array_namespace__().reshape(y, self.shape)
+
+    def __repr__(self) -> str:
+        lines = [f"Trace of {self.norm.name} '{self.norm.pattern}', x {sized(self.program.axes, self.sizes)}"]
+        for step in self.program:
+            shape = "x".join(map(str, self.shape_of(step.name)))
+            lines.append(f"  {step.name:<7}{shape:<12} {step.op}({', '.join(map(str, step.args))})")
+        return "\n".join([*lines, *(f"  {note}" for note in self.notes)])
+
+
+def plain(value: Any, single: bool = False) -> Any:
+    """A value as the caller's kind: nested lists for plain cells (a number if single), else as it is."""
+    if not isinstance(value, cells.Cells):
+        return value
+    return value.flat[0] if single else value.nested()
+
+
+def trace(
+    x: Any,
+    norm: Norm | None = None,
+    gamma: Any = None,
+    beta: Any = None,
+    *,
+    running_mean: Any = None,
+    running_var: Any = None,
+) -> Trace:
+    """Run a norm on x and keep every named step.
+
+    x is nested lists of numbers, a NumPy array or any Array API array, and is never modified; float32 and
+    float64 are computed in their own dtype, integers in float64, narrower floats in float32 (a note says
+    so). gamma and beta have the shape of the norm's affine axes and, if not given, the layer's initial
+    values, ones and zeros. running_mean and running_var belong to `batch_norm(training=False)`.
+
+    >>> trace([[1, 3]], layer_norm(eps=0), gamma=[2, 2])["y"]
+    [[-2.0, 2.0]]
+
+    Raises ShapeError, DtypeError or NormError; the message names the argument and the fix.
+    """
+    norm = _a_norm(layer_norm() if norm is None else norm)
+    given = {"gamma": gamma, "beta": beta, "running_mean": running_mean, "running_var": running_var}
+    return _trace(x, norm, forward, given, {"eps": norm.eps})
+
+
+def running_statistics(
+    x: Any, norm: Norm, running_mean: Any, running_var: Any, momentum: float = 0.1, *, correction: int = 1
+) -> Trace:
+    """The running statistics of a BatchNorm after one more batch x, as a Trace with every step on the way.
+
+    The momentum weighs the new value, as in PyTorch; the new variance is the unbiased one (correction 1), or
+    with correction 0 that of the forward pass, as in ONNX.
+
+    >>> from .norm import batch_norm
+    >>> t = running_statistics([[1.0], [3.0]], batch_norm(), [0.0], [1.0])
+    >>> t["new_running_mean"], t["new_running_var"]
+    ([[0.2]], [[1.1]])
+    """
+    given = {"running_mean": running_mean, "running_var": running_var}
+    if not isinstance(momentum, (int, float, Fraction)) or not 0 <= momentum <= 1:
+        raise NormError(f"momentum is {momentum!r}; it must be a number from 0 to 1.")
+    correction = replace(_a_norm(norm), correction=correction).correction
+    if not norm.center:
+        raise NormError(f"norm is {norm.name} '{norm.pattern}', which has no mean to keep; give a BatchNorm.")
+    return _trace(x, norm, partial(running, correction=correction), given, {"momentum": momentum})
+
+
+def _trace(
+    x: Any, norm: Norm, program_of: Any, given: Mapping[str, Any], numbers: Mapping[str, Any]
+) -> Trace:
+    notes: list[str] = []
+    shape = _shape(x, "x")
+    norm = norm.fit(len(shape))
+    sizes = norm.sizes_for(shape)
+    program = program_of(norm)
+    values = {"x": x} | dict(numbers)
+    if "eps" in numbers and norm.eps is None:
+        values["eps"] = arrays.machine_eps(x) if arrays.is_array(x) else FLOAT64_EPS
+        notes.append(f"eps is finfo(dtype of x).eps = {values['eps']:.6g}.")
+    wanted = [name for name, _ in program.inputs if name not in ("x", *NUMBERS)]
+    _refuse(norm, given, wanted)
+    for name in wanted:
+        values[name] = _parameter(name, given[name], norm, sizes, x)
+        if given[name] is None:
+            notes.append(f"{name} is not given: {'ones' if name == 'gamma' else 'zeros'}, its initial value.")
+    return _run(program, sizes, values, norm, shape, notes)
+
+
+def _run(
+    program: Program, sizes: dict[str, int], values: dict[str, Any], norm: Norm, shape: Any, notes: list[str]
+) -> Trace:
+    x = values["x"]
+    if not arrays.is_array(x):
+        if any(isinstance(cell, int) for cell in cells.flatten(x)):
+            notes.insert(0, "x holds integers; computed in float64.")
+        made = run(program, cells.rules(program, sizes), cells.inputs(program, sizes, values))
+        return Trace(norm, program, sizes, made, shape, tuple(notes))
+    values["x"], note = arrays.working(x)
+    if note:
+        notes.insert(0, note)
+    xp = x.__array_namespace__()
+    with _quiet(xp):
+        ready = arrays.inputs(program, sizes, values, values["x"])
+        made = run(program, arrays.rules(program, sizes, xp), ready)
+    return Trace(norm, program, sizes, made, shape, tuple(notes))
+
+
+def _a_norm(norm: Any) -> Norm:
+    if not isinstance(norm, Norm):
+        raise NormError(f"norm is {norm!r}; give a Norm, such as layer_norm().")
+    return norm
+
+
+def _quiet(xp: Any) -> AbstractContextManager[Any]:
+    """NumPy warns of infinities and nan; here they are results, shown in their row."""
+    return xp.errstate(all="ignore") if hasattr(xp, "errstate") else nullcontext()
+
+
+def _shape(value: Any, name: str) -> tuple[int, ...]:
+    if isinstance(value, (list, tuple)):
+        return cells.shape_of(value, name)
+    if arrays.is_array(value):
+        return tuple(value.shape)
+    if name != "x" and isinstance(value, (int, float, Fraction)):
+        return ()
+    fix = f"{name}.detach().numpy()" if hasattr(value, "detach") else "nested lists or an array"
+    raise DtypeError(f"{name} is of type {type(value).__name__}, which follows no Array API; give {fix}.")
+
+
+def _refuse(norm: Norm, given: Mapping[str, Any], wanted: list[str]) -> None:
+    for name, value in given.items():
+        if value is not None and name not in wanted:
+            fix = (
+                "give the norm an affine with it" if name in PARAMETERS else "use batch_norm(training=False)"
+            )
+            raise NormError(
+                f"{name} is given, but {norm.name} '{norm.pattern}' has none; {fix} or leave it out."
+            )
+
+
+def _parameter(name: str, value: Any, norm: Norm, sizes: Mapping[str, int], x: Any) -> Any:
+    """A parameter of the right shape; the initial value where none is given."""
+    if name in STATISTICS:
+        axes = norm.kept
+        shape: tuple[int, ...] = tuple(sizes[axis] for axis in axes)
+        if value is None:
+            raise NormError(f"{norm.name} '{norm.pattern}' needs {name}, of shape {shape}; give {name}=...")
+    else:
+        axes, shape = norm.param_axes, norm.param_shape(sizes)
+    if value is None:
+        ones = [Fraction(name == "gamma")] * prod(shape)
+        return ones if not arrays.is_array(x) else _filled(x, shape, float(name == "gamma"))
+    if _shape(value, name) != shape:
+        raise ShapeError(
+            f"{name} has shape {_shape(value, name)}; {norm.name} over {' '.join(norm.over)} of x "
+            f"{sized(norm.axes, sizes)} needs {shape}."
+        )
+    return value.tolist() if not arrays.is_array(x) and hasattr(value, "tolist") else value
+
+
+def _filled(x: Any, shape: tuple[int, ...], value: float) -> Any:
+    xp = x.__array_namespace__()
+    return xp.full(shape, value, dtype=arrays.working(x)[0].dtype)

@@ -1,0 +1,138 @@
+"""The reading in mathematics: a step as a formula, with letters or with numbers (notation.py writes it down).
+
+The program multiplies by r; people write a division by the root. Both are the same steps read with some of
+them opened: `expression(program, "xhat")` is c * r, `expression(program, "xhat", opened=ROOT)` is
+c / sqrt(var + eps).
+"""
+
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from itertools import islice
+
+from ..axes import Axes
+from ..program import Program, Step
+from .notation import ONE, Call, Expr, Infix, Literal, Ratio, Root, Size, Square, Symbol, Total
+
+FOLDED = frozenset({"v"})
+ROOT = frozenset({"v", "r"})
+WHOLE = frozenset({"v", "r", "c", "scaled"})
+
+
+Leaf = Callable[[str], list[str]]
+
+
+def letters(axes: Axes) -> dict[str, str]:
+    """An index letter for every axis: b for B, and i, j, k for axes that are lower case themselves.
+
+    >>> letters(("B", "S", "d"))
+    {'B': 'b', 'S': 's', 'd': 'i'}
+    """
+    small = iter("ijklmn")
+    return {axis: axis.lower() if axis != axis.lower() else next(small, axis) for axis in axes}
+
+
+def count_of(over: Axes, less: int) -> Expr:
+    """The divisor of a mean: `d`, `C·H·W`, `d - 1`."""
+    count: Expr = Size(over[0])
+    for axis in over[1:]:
+        count = Infix("·", count, Size(axis))
+    return Infix("-", count, Literal(str(less))) if less else count
+
+
+def _mean(step: Step, index: Mapping[str, str], a: Expr) -> Expr:
+    return Ratio(_total(step, index, a), count_of(step.over, step.less))
+
+
+def _total(step: Step, index: Mapping[str, str], a: Expr) -> Expr:
+    return Total(tuple(index[axis] for axis in step.over), a)
+
+
+def _mul(step: Step, index: Mapping[str, str], a: Expr, b: Expr) -> Expr:
+    if a == b:
+        return Square(a)
+    if isinstance(b, Ratio) and b.top == ONE:
+        return Ratio(a, b.bottom)
+    return Infix("·", a, b)
+
+
+RULES: Mapping[str, Callable[..., Expr]] = {
+    "add": lambda step, index, a, b: Infix("+", a, b),
+    "sub": lambda step, index, a, b: Infix("-", a, b),
+    "mul": _mul,
+    "mean": _mean,
+    "sum": _total,
+    "sqrt": lambda step, index, a: Root(a),
+    "rsqrt": lambda step, index, a: Ratio(ONE, Root(a)),
+    "recip": lambda step, index, a: Ratio(ONE, a),
+    "maximum": lambda step, index, a, b: Call("max", (a, b)),
+    "abs": lambda step, index, a: Call("abs", (a,)),
+    "max": lambda step, index, a: Call("max", (a,)),
+}
+
+
+def expression(program: Program, name: str, opened: frozenset[str] = FOLDED) -> Expr:
+    """The right-hand side of a step; arguments named in `opened` stand as their own right-hand sides.
+
+    >>> from ..norm import Norm
+    >>> from ..steps import forward
+    >>> from .notation import text
+    >>> text(expression(forward(Norm("B S [d]")), "xhat", ROOT))
+    'c[b,s,i] / sqrt(var[b,s] + eps)'
+    """
+    step = program.by_name[name]
+    index = letters(program.axes)
+
+    def side(arg: str | Fraction) -> Expr:
+        if isinstance(arg, Fraction):
+            return Literal(str(arg))
+        if arg in opened and arg in program.by_name:
+            return expression(program, arg, opened)
+        return symbol(program, arg)
+
+    return RULES[step.op](step, index, *map(side, step.args))
+
+
+def symbol(program: Program, name: str) -> Symbol:
+    """A value's name with the index letters of its axes; RMSNorm's var is the mean square."""
+    index = letters(program.axes)
+    is_square = name == "var" and program.by_name["q"].args[0] == "x"
+    return Symbol(name, tuple(index[axis] for axis in program.values[name]), "mean square" if is_square else "")
+
+
+def substituted(expr: Expr, numbers: Leaf, sizes: Mapping[str, int], limit: int = 8) -> Expr:
+    """The expression with numbers for its symbols; a sum becomes its terms, `...` after `limit` of them.
+
+    numbers(name) gives the cells that a symbol stands for, as text: several under a sum, else one.
+    """
+
+    def put(e: Expr) -> Expr:
+        match e:
+            case Symbol():
+                return Literal(numbers(e.name)[0])
+            case Size():
+                return Literal(f"{sizes[e.axis]:,}")
+            case Infix():
+                return Infix(e.sign, put(e.left), put(e.right))
+            case Ratio():
+                return Ratio(put(e.top), put(e.bottom))
+            case Root():
+                return Root(put(e.of))
+            case Square():
+                return Square(put(e.base))
+            case Total(_, Symbol(name)):
+                return _terms(numbers(name), limit)
+            case Call():
+                return Call(e.name, tuple(map(put, e.args)))
+        return e
+
+    return put(expr)
+
+
+def _terms(cells: list[str], limit: int) -> Expr:
+    shown: list[Expr] = [Literal(cell) for cell in islice(cells, limit)]
+    if len(cells) > limit:
+        shown[-1:] = [Literal("…"), Literal(cells[-1])]
+    total = shown[0]
+    for term in shown[1:]:
+        total = Infix("+", total, term)
+    return total
