@@ -1,0 +1,1 @@
+"""Pages as pure functions of their address."""

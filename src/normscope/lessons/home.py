@@ -1,0 +1,67 @@
+"""The home page: what there is; and the pages for what there is not."""
+
+from collections.abc import Mapping
+from urllib.parse import quote
+
+from ..page.html import Html, el
+from .shell import ENTRIES
+from .sources import Source
+
+WAYS = (
+    ("Symbolic, 2 × 4 × 8", "", "A small tensor with every entry of every step in view."),
+    (
+        "Real activations",
+        "?v=1&source=minilm",
+        "14 tokens of MiniLM-L6, with the outlier feature that squeezes its row.",
+    ),
+    ("GPT-2 small", "?v=1&source=gpt2-small", "The layer at its real sizes, with its bill in bytes and FLOPs."),
+    ("Llama-3 8B", "?v=1&source=llama-3-8b", "RMSNorm: no mean, no beta, and what that saves."),
+)
+
+
+def home(sources: Mapping[str, Source]) -> Html:
+    """Every lesson, the ways into it, and the tensors that the server was started with."""
+    own = [(source.title, f"?v=1&source={quote(name)}", source.note) for name, source in sources.items()]
+    lessons = (
+        el("section", el("h2", el("a", entry.title, href=entry.path)), el("p", entry.about), _ways(entry.path, own))
+        for entry in ENTRIES
+    )
+    return el(
+        "main",
+        el("h1", "A microscope for normalization layers"),
+        el("p", "One verified definition stands behind every number here.", class_="source"),
+        *lessons,
+        _commands(),
+        id="main",
+        class_="text",
+    )
+
+
+def _ways(path: str, own: list[tuple[str, str, str]]) -> Html:
+    ways = [*own, *WAYS]
+    items = (el("li", el("a", title, href=path + query), el("span", f" {note}")) for title, query, note in ways)
+    return el("ul", *items, class_="ways")
+
+
+def _commands() -> Html:
+    lines = (
+        ("normscope open FILE.npy", "the lesson on your own tensor"),
+        ("normscope trace FILE.npy", "every step in the terminal, or as JSON"),
+        ("normscope ledger --shape 8,1024,768", "bytes and FLOPs of a layer"),
+    )
+    items = (el("li", el("code", command), f" {about}") for command, about in lines)
+    return el("section", el("h2", "In the terminal"), el("ul", *items, class_="ways"))
+
+
+def missing(path: str) -> Html:
+    """The page for an address that is none."""
+    return _message("There is no such page", f"Nothing stands at {path[:80]}.", "/", "All lessons")
+
+
+def unreadable(reason: str, path: str) -> Html:
+    """The page for an address whose state cannot be read."""
+    return _message("This address cannot be read", f"It was not changed: {reason}", path, "Start the lesson afresh")
+
+
+def _message(title: str, text: str, href: str, label: str) -> Html:
+    return el("main", el("h1", title), el("p", text), el("p", el("a", label, href=href)), id="main", class_="text")

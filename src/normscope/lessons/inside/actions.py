@@ -1,0 +1,160 @@
+"""What a person's actions do to the state of "Inside LayerNorm".
+
+An action is a field and a value. One that cannot be done leaves the state as it was, but for `bad`.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from ...errors import NormscopeError, StateError
+from ...norm import exact_eps
+from ...page.numbers import plain
+from ...steps import forward
+from ..sources import Source
+from ..state import whole_numbers
+from .state import CODECS, Edit, State, cell_id, check, finite, norm_of, place, source_of, step_names, window_of
+
+MOST_EDITS = 400
+
+
+def act(state: State, field: str, value: str, sources: Mapping[str, Source]) -> State:
+    """The state after one action; after one that cannot be done, the same state with `bad` set."""
+    state = replace(state, bad=None)
+    try:
+        if field in ACTIONS:
+            changed = ACTIONS[field](state, value, sources)
+        else:
+            changed = _edit(state, field, value, sources)
+        return check(changed, sources)
+    except (NormscopeError, ValueError):
+        return replace(state, bad=(field[:40], value[:40]))
+
+
+def complaint(state: State, sources: Mapping[str, Source]) -> str:
+    """Why the last action was not done, or nothing: found by trying it again."""
+    if not state.bad:
+        return ""
+    field, value = state.bad
+    state = replace(state, bad=None)
+    try:
+        action = ACTIONS.get(field)
+        check(action(state, value, sources) if action else _edit(state, field, value, sources), sources)
+    except NormscopeError as error:
+        return str(error)
+    except ValueError:
+        return f"'{value}' is not understood here."
+    return ""
+
+
+def _absolute(state: State, cell: str, sources: Mapping[str, Source], names: tuple[str, ...]) -> str:
+    """The place in the whole tensor of a cell that is named by its place in the window."""
+    source = source_of(state, sources)
+    norm = norm_of(state, source)
+    window = window_of(state, source)
+    name, at = place(cell, norm, source.shape, names)
+    axes = forward(norm).values[name]
+    ranges = [shown for axis, shown in zip("BSd", window, strict=True) if axis in axes]
+    try:
+        return cell_id(name, tuple(shown[i] for shown, i in zip(ranges, at, strict=True)))
+    except IndexError:
+        raise StateError(f"there is no cell '{cell[:40]}' in the window.") from None
+
+
+def _edit(state: State, field: str, value: str, sources: Mapping[str, Source]) -> State:
+    cell = _absolute(state, field, sources, ("x", "gamma", "beta"))
+    number = plain(finite(value))
+    edits = state.edits[:-1] if state.edits and state.edits[-1][0] == cell else state.edits
+    if len(edits) >= MOST_EDITS:
+        edits = tuple({edit[0]: edit for edit in edits}.values())
+        if len(edits) >= MOST_EDITS:
+            raise StateError(f"{MOST_EDITS} cells are edited already; reset, or open the tensor as a file.")
+    return replace(state, edits=(*edits, (cell, number)))
+
+
+def _select(state: State, value: str, sources: Mapping[str, Source]) -> State:
+    names = tuple(forward(norm_of(state, source_of(state, sources))).values)
+    return replace(state, sel=_absolute(state, value, sources, names) if value else "")
+
+
+def _step(state: State, value: str, sources: Mapping[str, Source]) -> State:
+    names = step_names(norm_of(state, source_of(state, sources)))
+    return replace(state, step=names[max(0, min(int(value), len(names) - 1))] if value.isdecimal() else value)
+
+
+def _source(state: State, value: str, sources: Mapping[str, Source]) -> State:
+    fresh = State(source=value, storage=state.storage, seed=state.seed, copy=state.copy)
+    names = step_names(norm_of(fresh, source_of(fresh, sources)))
+    return replace(fresh, step=state.step) if state.step in names else fresh
+
+
+def _size(axis: int) -> Callable[..., State]:
+    def resize(state: State, value: str, sources: Mapping[str, Source]) -> State:
+        sizes = list(source_of(state, sources).shape)
+        sizes[axis] = int(value)
+        return replace(state, sizes=tuple(sizes), at=None, sel="", edits=())
+
+    return resize
+
+
+def _page(axis: int) -> Callable[..., State]:
+    """Move the window along an axis; beyond the end it stops there."""
+
+    def turn(state: State, value: str, sources: Mapping[str, Source]) -> State:
+        source = source_of(state, sources)
+        window = window_of(state, source)
+        corner = [shown.start for shown in window]
+        corner[axis] = max(0, min(int(value), source.shape[axis] - len(window[axis])))
+        return replace(state, at=tuple(corner), sel="")
+
+    return turn
+
+
+def _norm(state: State, value: str, sources: Mapping[str, Source]) -> State:
+    state = replace(state, norm=CODECS["norm"][0](value), sel="", edits=_without_beta(state, value))
+    names = step_names(norm_of(state, source_of(state, sources)))
+    return state if state.step in names else replace(state, step="x")
+
+
+def _affine(state: State, value: str, sources: Mapping[str, Source]) -> State:
+    gone = {"both": (), "scale": ("beta",), "none": ("gamma", "beta")}.get(value, ())
+    edits = tuple(edit for edit in state.edits if edit[0].partition(".")[0] not in gone)
+    state = replace(state, affine=CODECS["affine"][0](value), sel="", edits=edits)
+    names = step_names(norm_of(state, source_of(state, sources)))
+    return state if state.step in names else replace(state, step=names[-1])
+
+
+def _without_beta(state: State, kind: str) -> tuple[Edit, ...]:
+    return tuple(edit for edit in state.edits if kind != "rms_norm" or not edit[0].startswith("beta."))
+
+
+def _eps(state: State, value: str, sources: Mapping[str, Source]) -> State:
+    exact_eps(value.strip())
+    return replace(state, eps=value.strip())
+
+
+def _plain_field(field: str) -> Callable[..., State]:
+    def assign(state: State, value: str, sources: Mapping[str, Source]) -> State:
+        return replace(state, **{field: CODECS[field][0](value)})
+
+    return assign
+
+
+def _seed(state: State, value: str, sources: Mapping[str, Source]) -> State:
+    return replace(state, seed=whole_numbers(value)[0], edits=())
+
+
+ACTIONS: Mapping[str, Callable[[State, str, Mapping[str, Source]], State]] = {
+    "source": _source,
+    "norm": _norm,
+    "affine": _affine,
+    "eps": _eps,
+    "storage": _plain_field("storage"),
+    "copy": _plain_field("copy"),
+    "seed": _seed,
+    "step": _step,
+    "sel": _select,
+    "undo": lambda state, value, sources: replace(state, edits=state.edits[:-1]),
+    "reset": lambda state, value, sources: replace(state, edits=(), sel=""),
+    **{f"size.{axis}": _size(i) for i, axis in enumerate("BSd")},
+    **{f"at.{axis}": _page(i) for i, axis in enumerate("BSd")},
+}

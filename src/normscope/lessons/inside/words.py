@@ -1,0 +1,82 @@
+"""What "Inside LayerNorm" says at each step: a question, and what to notice."""
+
+from typing import NamedTuple
+
+
+class Words(NamedTuple):
+    """A question to look with, and at most two sentences on what there is to see."""
+
+    question: str
+    notice: str
+
+
+LAYER_NORM = {
+    "x": Words(
+        "Which cells belong together?",
+        "Each row is one token's vector of d features. The layer treats every row by itself; batch and "
+        "sequence only say how many rows there are.",
+    ),
+    "mu": Words(
+        "What is the level of each row?",
+        "The sum runs along d alone, so there is one mean a row, kept with shape (B, S, 1). No other row takes part.",
+    ),
+    "c": Words(
+        "How far is each cell from its row's mean?",
+        "The mean is used once for every feature of its row: the hollow cells are repeats, not copies in memory. "
+        "A centered row sums to 0.",
+    ),
+    "q": Words(
+        "How far, whatever the sign?",
+        "Squares drop the sign and favour what is far away: one outlier outweighs the rest of its row from here on.",
+    ),
+    "var": Words(
+        "How spread out is each row?",
+        "The sum is divided by d, not by d − 1 (PyTorch's correction = 0), and again there is one number a row.",
+    ),
+    "r": Words(
+        "Which factor brings each row to unit spread?",
+        "eps stands inside the root, so that a constant row is not divided by zero. The factor is computed once "
+        "a row and takes the variance's place in memory.",
+    ),
+    "xhat": Words(
+        "What is left of the rows' levels and spreads?",
+        "Every row now has mean 0 and variance var/(var + eps), just under 1. Only the pattern within the row is left.",
+    ),
+    "scaled": Words(
+        "How large may each feature be?",
+        "gamma has one number a feature, shared by every row: a column shares its factor, as a row shared its mean.",
+    ),
+    "y": Words(
+        "Where does each feature sit?",
+        "beta too has one number a feature, shared by every row. A row of y need not have mean 0 or variance 1.",
+    ),
+}
+RMS_NORM = {
+    "q": Words(
+        "How large is each cell, whatever the sign?",
+        "RMSNorm subtracts no mean: it squares x itself. One outlier outweighs the rest of its row from here on.",
+    ),
+    "var": Words(
+        "How large is each row on the whole?",
+        "The mean square takes the place of the variance: one number a row. A row's level counts as size here.",
+    ),
+    "xhat": Words(
+        "What is left of the rows' sizes?",
+        "Every row now has mean square m/(m + eps), just under 1. Its mean is scaled, but not removed.",
+    ),
+    "y": Words(
+        "How large may each feature be?",
+        "gamma has one number a feature, shared by every row. RMSNorm has no beta, so this is the output.",
+    ),
+}
+WITHOUT_BETA = Words(
+    "How large may each feature be?",
+    "gamma has one number a feature, shared by every row. This layer has no beta, so this is the output.",
+)
+
+
+def words(name: str, center: bool, shift: bool) -> Words:
+    """The words of a step of a norm."""
+    if name == "y" and not shift:
+        return WITHOUT_BETA if center else RMS_NORM["y"]
+    return LAYER_NORM[name] if center else RMS_NORM.get(name, LAYER_NORM[name])
