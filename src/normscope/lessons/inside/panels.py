@@ -159,7 +159,7 @@ def _leaves(view: View, step: str, name: str) -> list[str]:
         return [f"{float(view.norm.eps or 0):g}"]
     i, j, k = view.focus
     if view.program.by_name[step].over:
-        return [fixed(float(cell), 2) for cell in view.whole_row(name, i, j)]
+        return [fixed(float(cell), 4) for cell in view.whole_row(name, i, j)]
     return [fixed(view.row(name, i, j)[k if "d" in view.axes(name) else 0])]
 
 
@@ -188,9 +188,8 @@ def cell(view: View, complaint: str) -> Html:
     bad = view.state.bad[0] if view.state.bad else ""
     sliders = [_slider(view, field, complaint if field == bad else "") for field in _fields(view)]
     hint = "Click a cell to pin it, or walk with the arrow keys. Enter edits a cell of x, gamma or beta."
-    title = el("h3", "The pinned place" if view.pinned else "The first place")
-    where = el("p", f"{spoken_place(view, 'x')}.", class_="where")
-    return region(el("div", title, where, *sliders, el("p", hint, class_="hint"), id="cell", class_="cell"), "cell")
+    title = el("h3", spoken_place(view, "x").capitalize())
+    return region(el("div", title, *sliders, el("p", hint, class_="hint"), id="cell", class_="cell"), "cell")
 
 
 def _fields(view: View) -> list[str]:
