@@ -106,8 +106,8 @@ def test_a_trace_is_a_mapping_of_its_steps():
     assert list(trace.inputs) == ["x", "gamma", "beta", "eps"]
     assert trace.notes == ("beta is not given: zeros, its initial value.",)
     assert repr(trace).splitlines()[:2] == [
-        "Trace of LayerNorm 'B [d]', x (B=1, d=2)",
-        "  mu     1x1          mean(x)",
+        "Trace of LayerNorm 'S [d]' of x (S=1, d=2)",
+        "  mu     1x1          mean(x) over d",
     ]
 
 

@@ -32,7 +32,7 @@ MISPLACED = {
     ")": "without a '(' before it",
 }
 TOKEN = re.compile(r"\.\.\.|[^\W\d_]\w*|\S")
-LEADING: dict[int, Axes] = {1: ("B",), 2: ("B", "S"), 3: ("B", "H", "S")}
+LEADING: dict[int, Axes] = {1: ("S",), 2: ("B", "S"), 3: ("B", "H", "S")}
 TRAILING: dict[int, Axes] = {1: ("L",), 2: ("H", "W"), 3: ("D", "H", "W")}
 
 

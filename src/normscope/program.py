@@ -39,12 +39,16 @@ class Step:
     less: int = 0
     into: str = ""
 
-    def __str__(self) -> str:
-        call = f"{self.op}({', '.join(map(str, self.args))})"
+    @property
+    def call(self) -> str:
+        """The right-hand side: `mean(x) over d`."""
         reduced = f" over {' '.join(self.over)}" if self.over else ""
         less = f", count less {self.less}" if self.less else ""
+        return f"{self.op}({', '.join(map(str, self.args))}){reduced}{less}"
+
+    def __str__(self) -> str:
         place = f"  in {self.into}" if self.into != self.name else ""
-        return f"{self.name}[{' '.join(self.axes)}] = {call}{reduced}{less}{place}"
+        return f"{self.name}[{' '.join(self.axes)}] = {self.call}{place}"
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,9 @@ from typing import Any
 from .axes import Axes, sized
 from .errors import DtypeError, NormError, ShapeError
 from .norm import Norm, layer_norm
+from .page.html import Html, el
+from .page.notebook import fold, table
+from .page.text import layout
 from .program import PARAMETERS, Program
 from .run import run
 from .steps import NUMBERS, STATISTICS, forward, output, running
@@ -91,12 +94,28 @@ class Trace(Mapping[str, Any]):
             return cells.Cells(self.shape, y.flat).nested()
         return y.__array_namespace__().reshape(y, self.shape)
 
+    @property
+    def title(self) -> str:
+        """What was run: the norm, its pattern and the sizes of x."""
+        return f"{self.norm.name} '{self.norm.pattern}' of x {sized(self.program.axes, self.sizes)}"
+
     def __repr__(self) -> str:
-        lines = [f"Trace of {self.norm.name} '{self.norm.pattern}', x {sized(self.program.axes, self.sizes)}"]
+        lines = [f"Trace of {self.title}"]
         for step in self.program:
-            shape = "x".join(map(str, self.shape_of(step.name)))
-            lines.append(f"  {step.name:<7}{shape:<12} {step.op}({', '.join(map(str, step.args))})")
+            lines.append(f"  {step.name:<7}{'x'.join(map(str, self.shape_of(step.name))):<12} {step.call}")
         return "\n".join([*lines, *(f"  {note}" for note in self.notes)])
+
+    def _repr_html_(self) -> str:
+        """For a notebook: every step folded under its title, the output open, each a window of its cells."""
+        folded = [fold("x", self._table("x", self.inputs["x"]))]
+        for step in self.program:
+            title = f"{step.name} = {step.call}"
+            folded.append(fold(title, self._table(step.name, self[step.name]), step.name == output(self.program)))
+        notes = (el("p", note) for note in self.notes)
+        return str(el("div", el("p", f"Trace of {self.title}"), *notes, *folded))
+
+    def _table(self, name: str, values: Any) -> Html:
+        return table(*layout(self.program.axes, self.shape_of(name), values, self.axes(name)))
 
 
 def plain(value: Any, single: bool = False) -> Any:
@@ -154,9 +173,7 @@ def running_statistics(
     return _trace(x, norm, partial(running, correction=correction), given, {"momentum": momentum})
 
 
-def _trace(
-    x: Any, norm: Norm, program_of: Any, given: Mapping[str, Any], numbers: Mapping[str, Any]
-) -> Trace:
+def _trace(x: Any, norm: Norm, program_of: Any, given: Mapping[str, Any], numbers: Mapping[str, Any]) -> Trace:
     notes: list[str] = []
     shape = _shape(x, "x")
     norm = norm.fit(len(shape))
@@ -219,12 +236,8 @@ def _shape(value: Any, name: str) -> tuple[int, ...]:
 def _refuse(norm: Norm, given: Mapping[str, Any], wanted: list[str]) -> None:
     for name, value in given.items():
         if value is not None and name not in wanted:
-            fix = (
-                "give the norm an affine with it" if name in PARAMETERS else "use batch_norm(training=False)"
-            )
-            raise NormError(
-                f"{name} is given, but {norm.name} '{norm.pattern}' has none; {fix} or leave it out."
-            )
+            fix = "give the norm an affine with it" if name in PARAMETERS else "use batch_norm(training=False)"
+            raise NormError(f"{name} is given, but {norm.name} '{norm.pattern}' has none; {fix} or leave it out.")
 
 
 def _parameter(name: str, value: Any, norm: Norm, sizes: Mapping[str, int], x: Any) -> Any:

@@ -81,6 +81,21 @@ def tensor(
       0    0.5
       1  -1.25
     """
+    rows, labels = layout(axes, shape, values, own, tokens, width, whole)
+    mine = " ".join(f"{axis}={size}" for axis, size in zip(axes, shape, strict=True) if own is None or axis in own)
+    return _drawn(title, mine, rows, labels, color)
+
+
+def layout(
+    axes: Sequence[str],
+    shape: Sequence[int],
+    values: Any,
+    own: Collection[str] | None = None,
+    tokens: Mapping[str, Sequence[str]] | None = None,
+    width: int = 80,
+    whole: bool = False,
+) -> tuple[list[list[str]], int]:
+    """The cells of `tensor`'s table, the head first, and how many columns are labels."""
     mine = [i for i, axis in enumerate(axes) if own is None or axis in own]
     lead = [i for i in mine if i < len(axes) - 1]
     columns = shape[-1] if len(lead) < len(mine) else None
@@ -91,7 +106,7 @@ def tensor(
         made = [head, *([*labels, *_cells(row, picked)] for labels, row in rows)]
         if sum(max(map(len, column)) + 2 for column in zip(*made, strict=True)) <= width:
             break
-    return _drawn(title, " ".join(f"{axes[i]}={shape[i]}" for i in mine), made, len(lead), color)
+    return made, len(lead)
 
 
 def _rows(

@@ -78,9 +78,7 @@ def working(x: Any, name: str = "x") -> tuple[Any, str]:
         return xp.astype(x, xp.float64), f"{name} is {dtype}; computed in float64."
     if dtype in WORKING:
         return xp.astype(x, getattr(xp, dtype, x.dtype), copy=False), ""  # a copy only for another byte order
-    raise DtypeError(
-        f"{name} has dtype {dtype}; give it as real numbers, for example {name}.astype('float64')."
-    )
+    raise DtypeError(f"{name} has dtype {dtype}; give it as real numbers, for example {name}.astype('float64').")
 
 
 def _dtype_name(x: Any) -> str:

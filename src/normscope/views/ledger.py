@@ -15,6 +15,8 @@ from typing import Any
 from ..axes import ELLIPSIS, Axes, sized, whole
 from ..errors import DtypeError, NormError, ShapeError
 from ..norm import Norm
+from ..page import notebook
+from ..page.html import el
 from ..page.numbers import bytes_, count
 from ..page.text import table
 from ..program import PARAMETERS, REDUCTIONS, Program, Step
@@ -156,16 +158,22 @@ class Ledger:
     def __repr__(self) -> str:
         return self.text()
 
-    def text(self, color: bool = False) -> str:
-        """A table for people: every buffer and step, staged beside fused, and the totals."""
+    def _repr_html_(self) -> str:
+        """For a notebook: the table of `text`."""
+        notes = (el("p", line) for line in self._around if line)
+        return str(el("div", *notes, notebook.table(_lines(self))))
+
+    @property
+    def _around(self) -> tuple[str, str]:
+        """What stands round the table."""
         head = f"{self.norm.name} '{self.norm.pattern}' of x {sized(self.norm.axes, self.sizes)}"
         named = f"y is {self.same_as}: the norm has no gamma and beta." if self.same_as else ""
-        lines = [
-            f"{head}, {self.storage}, statistics in float32",
-            table(_lines(self), "<<>>>>>>", color),
-            named,
-        ]
-        return "\n".join(filter(None, lines))
+        return f"{head}, {self.storage}, statistics in float32", named
+
+    def text(self, color: bool = False) -> str:
+        """A table for people: every buffer and step, staged beside fused, and the totals."""
+        head, named = self._around
+        return "\n".join(filter(None, [head, table(_lines(self), "<<>>>>>>", color), named]))
 
 
 def ledger(norm: Norm, sizes: Mapping[str, int] | Sequence[int], storage: str = "float32") -> Ledger:

@@ -24,9 +24,7 @@ def dtype_of(storage: str) -> Any:
     return np.dtype(getattr(ml_dtypes, storage, storage))
 
 
-def staged(
-    x: Any, norm: Norm, gamma: Any = None, beta: Any = None, storage: str = "float32"
-) -> dict[str, Any]:
+def staged(x: Any, norm: Norm, gamma: Any = None, beta: Any = None, storage: str = "float32") -> dict[str, Any]:
     """Run a norm with one buffer for each line of the ledger, and return the buffers by name.
 
     x is a NumPy array of the storage dtype and is one of the buffers; so are gamma and beta, where the norm
@@ -52,9 +50,7 @@ def staged(
     return kept | buffers
 
 
-def rules(
-    program: Program, norm: Norm, sizes: Mapping[str, int], dtype: Any, buffers: dict[str, Any]
-) -> Rules:
+def rules(program: Program, norm: Norm, sizes: Mapping[str, int], dtype: Any, buffers: dict[str, Any]) -> Rules:
     """One rule per op that writes into `buffers[step.into]`, made where a step first needs it."""
     import numpy as np
 

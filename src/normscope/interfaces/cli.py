@@ -1,0 +1,252 @@
+"""The commands: normscope (serve the lab), open, trace, ledger."""
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import click
+
+from .. import __version__
+from ..errors import FileError, NormscopeError
+
+PORT = 8417
+SOURCE = "file"  # the name under which pages read the file that is open
+INTERRUPTED, PIPE_CLOSED = 130, 141  # as a shell counts a process that a signal ended
+NORMS = ("layer_norm", "rms_norm", "batch_norm", "group_norm", "instance_norm")
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def options(*decorators: Callable[[Any], Any]) -> Callable[[Command], Command]:
+    """Several click options as one decorator, shown in this order."""
+
+    def decorate(command: Command) -> Command:
+        for decorator in reversed(decorators):
+            command = decorator(command)
+        return command
+
+    return decorate
+
+
+serving = options(
+    click.option(
+        "--port",
+        type=click.IntRange(0, 65535),
+        metavar="NUMBER",
+        help=f"Port on 127.0.0.1; 0 takes any free one. [default: {PORT}, or another if it is taken]",
+    ),
+    click.option("--no-browser", is_flag=True, help="Do not open a browser."),
+)
+norm_choice = options(
+    click.option("--norm", type=click.Choice(NORMS), help="A kind of norm.  [default: layer_norm]"),
+    click.option("--pattern", help="Any norm: its axes in order, the reduced ones in brackets, as in 'B S [d]'."),
+    click.option("--affine", help="Axes of gamma and beta for --pattern, as in 'd'.  [default: none]"),
+    click.option("--no-affine", is_flag=True, help="The norm has no gamma and beta."),
+    click.option("--groups", type=int, help="Number of groups: of group_norm, or of the axis g of --pattern."),
+)
+parameters = options(
+    click.option("--eps", help="Added to the variance, as a decimal or a fraction.  [default: the norm's own]"),
+    click.option("--gamma", metavar="FILE", help="Scale (.npy or .csv).  [default: ones]"),
+    click.option("--beta", metavar="FILE", help="Shift (.npy or .csv).  [default: zeros]"),
+    click.option("--decimal-comma", is_flag=True, help="Numbers in .csv files have decimal commas: 1,5;2,5."),
+)
+printing = options(
+    click.option("--json", "as_json", is_flag=True, help="Print JSON, and nothing else, on stdout."),
+    click.option("--color/--no-color", default=None, help="Colour the tables or not.  [default: on a terminal]"),
+)
+
+
+@click.group(invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@serving
+@click.version_option(__version__, prog_name="normscope", message="%(prog)s %(version)s")
+@click.pass_context
+def normscope(context: click.Context, port: int | None, no_browser: bool) -> None:
+    """A microscope for normalization layers, above all LayerNorm.
+
+    Without a command: serve the lab on this machine and open it in the browser (Ctrl-C stops it).
+
+    \b
+    Examples:
+      normscope                             the lab
+      normscope open hidden.npy             the lab on your own tensor
+      normscope trace hidden.npy            every step of LayerNorm on it
+      normscope ledger --shape 8,1024,768   bytes and FLOPs of every step
+
+    Exit codes: 0 fine, 1 a finding, 2 a wrong request, 3 input that cannot be read.
+    """
+    if context.invoked_subcommand is None:
+        _serve({}, port, no_browser, "/")
+    elif port is not None or no_browser:
+        raise click.UsageError(f"--port and --no-browser stand after '{context.invoked_subcommand}'.")
+
+
+@normscope.command("open", short_help="The lab on your own tensor (.npy or .csv).")
+@click.argument("file")
+@parameters
+@serving
+def open_file(
+    file: str,
+    eps: str | None,
+    gamma: str | None,
+    beta: str | None,
+    decimal_comma: bool,
+    port: int | None,
+    no_browser: bool,
+) -> None:
+    """Open the lab on a window of FILE (.npy or .csv).
+
+    A .npy file is mapped, not loaded: its size does not matter. The file is never modified.
+
+    \b
+    Examples:
+      normscope open hidden.npy
+      normscope open tokens.csv --gamma weight.npy --beta bias.npy --eps 1e-12
+    """
+    from ..norm import exact_eps
+    from .files import FileSource, parameter, read
+
+    scale, shift = (f and parameter(f, what, decimal_comma) for f, what in ((gamma, "gamma"), (beta, "beta")))
+    tensor = read(file, decimal_comma=decimal_comma)
+    if eps is not None:
+        exact_eps(eps)
+    source = FileSource.of(tensor, scale, shift, eps)
+    _serve({SOURCE: source}, port, no_browser, f"/inside?v=1&source={SOURCE}")
+
+
+def _serve(sources: dict[str, Any], port: int | None, no_browser: bool, path: str) -> None:
+    from .web import serve
+
+    click.get_current_context().exit(serve(sources=sources, port=port, browser=not no_browser, path=path))
+
+
+@normscope.command(short_help="Every step of a norm on your own tensor.")
+@click.argument("file")
+@norm_choice
+@parameters
+@click.option("--all", "whole", is_flag=True, help="Every cell of a large tensor, not a window of each step.")
+@printing
+def trace(
+    file: str,
+    norm: str | None,
+    pattern: str | None,
+    affine: str | None,
+    no_affine: bool,
+    groups: int | None,
+    eps: str | None,
+    gamma: str | None,
+    beta: str | None,
+    decimal_comma: bool,
+    whole: bool,
+    as_json: bool,
+    color: bool | None,
+) -> str:
+    """Run a norm on the tensor in FILE (.npy or .csv) and show every step.
+
+    Tables show a window of each step; --json has full precision, and a step of more than 10,000 cells as a
+    window unless --all is given: "window" then lists the index ranges that are shown of every axis.
+
+    \b
+    Examples:
+      normscope trace hidden.npy
+      normscope trace hidden.npy --norm rms_norm --eps 1e-6 --gamma weight.npy --json
+      normscope trace image.npy --norm group_norm --groups 32
+      normscope trace image.npy --pattern 'N C [H W]' --affine C
+    """
+    from . import reports
+    from .choice import make_norm
+    from .files import parameter, read
+
+    tensor = read(file, decimal_comma=decimal_comma)
+    chosen = make_norm(norm, pattern, affine, no_affine, groups, eps, has_parameters=bool(gamma or beta))
+    scale, shift = (f and parameter(f, what, decimal_comma) for f, what in ((gamma, "gamma"), (beta, "beta")))
+    made = reports.traced(tensor, chosen, scale, shift)
+    if as_json:
+        return reports.trace_json(made, tensor.tokens, whole)
+    return reports.trace_text(made, tensor.tokens, whole, _color(color))
+
+
+@normscope.command(short_help="Bytes, FLOPs and roots of every step.")
+@click.option("--shape", required=True, metavar="SIZES", help="The shape of x, as in 2,4,8.")
+@click.option("--axes", metavar="NAMES", help="Names for the axes of x, as in B,S,d.")
+@norm_choice
+@click.option("--storage", default="float32", show_default=True, help="Dtype of the cells, as in bfloat16.")
+@printing
+def ledger(
+    shape: str,
+    axes: str | None,
+    norm: str | None,
+    pattern: str | None,
+    affine: str | None,
+    no_affine: bool,
+    groups: int | None,
+    storage: str,
+    as_json: bool,
+    color: bool | None,
+) -> str:
+    """What one forward pass costs: bytes, FLOPs and reciprocal roots of every step.
+
+    Storage is float64, float32, bfloat16, float16, float8_e4m3fn or float8_e5m2; statistics are FP32.
+
+    \b
+    Examples:
+      normscope ledger --shape 2,4,8
+      normscope ledger --shape 8,1024,768 --axes B,S,d --storage bfloat16
+      normscope ledger --shape 32,64,56,56 --norm group_norm --groups 32 --json
+    """
+    from ..page import json
+    from ..views.ledger import ledger as cost_of
+    from . import choice
+
+    if axes and pattern:
+        raise click.UsageError("--axes names the axes of --norm; a --pattern names its own.")
+    sizes = choice.sizes(shape)
+    chosen = choice.make_norm(norm, pattern, affine, no_affine, groups)
+    if axes:
+        chosen = choice.named(chosen, len(sizes), axes.split(","))
+    cost = cost_of(chosen, sizes, storage)
+    return json.dumps(cost.to_json()) if as_json else cost.text(_color(color))
+
+
+def _color(choice: bool | None) -> bool:
+    from ..page.text import wants_color
+
+    return wants_color(choice, os.environ, sys.stdout.isatty())
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit code; an error is one line on stderr, never a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")  # where μ or … cannot be written, the rest still is
+    try:
+        result = normscope.main(arguments, prog_name="normscope", standalone_mode=False)
+        if isinstance(result, str):  # printed here: click would turn a closed pipe into exit code 1
+            print(result)
+        sys.stdout.flush()
+        return result if isinstance(result, int) else 0
+    except BrokenPipeError:  # the reader, such as head, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return PIPE_CLOSED
+    except click.Abort:
+        return INTERRUPTED
+    except click.ClickException as error:
+        return _fail(_usage(error), error.exit_code)
+    except NormscopeError as error:
+        return _fail(str(error), error.exit_code)
+    except OSError as error:
+        return _fail(str(error), FileError.exit_code)
+    except MemoryError:
+        return _fail("there is not enough memory; `normscope open FILE` shows a window.", FileError.exit_code)
+
+
+def _usage(error: click.ClickException) -> str:
+    context = getattr(error, "ctx", None)
+    message = error.format_message()
+    stop = "" if message.endswith((".", "?", ")")) else "."
+    return message + stop + (f" See '{context.command_path} --help'." if context else "")
+
+
+def _fail(message: str, code: int) -> int:
+    click.echo(f"Error: {' '.join(message.split())}", err=True)
+    return code

@@ -1,0 +1,66 @@
+"""How much memory a trace needs, how much there is, and the refusal where it does not fit."""
+
+import os
+from collections.abc import Sequence
+from math import prod
+from pathlib import Path
+
+from ..errors import FileError
+from ..norm import Norm
+from ..page.numbers import bytes_, count
+from ..steps import forward
+
+MEMINFO = Path("/proc/meminfo")
+GROUP = Path("/sys/fs/cgroup")  # a container's own limit, cgroup version 2
+
+
+def needed(norm: Norm, shape: Sequence[int], width: int) -> int:
+    """Bytes of x and of every step that a trace keeps, at `width` bytes a cell.
+
+    More than the ledger's peak, where steps share buffers: a trace keeps each on its own.
+
+    >>> needed(Norm("S [d]"), (2, 4), 4)  # x, c, q, xhat and mu, var, v, r
+    160
+    """
+    norm = norm.fit(len(shape))
+    sizes = norm.sizes_for(shape)
+    tensors = [axes for name, axes in forward(norm).values.items() if name != "eps"]
+    return width * sum(prod(sizes[axis] for axis in axes) for axes in tensors)
+
+
+def available() -> int | None:
+    """Bytes that can be had without swapping, within a container's limit; None where nobody says."""
+    known = [bytes_free for bytes_free in (_of_machine(), _of_container()) if bytes_free is not None]
+    return min(known, default=None)
+
+
+def _of_machine() -> int | None:
+    try:
+        line = next(line for line in MEMINFO.read_text().splitlines() if line.startswith("MemAvailable:"))
+        return int(line.split()[1]) * 1024
+    except (OSError, StopIteration):
+        pass
+    try:
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return None
+
+
+def _of_container() -> int | None:
+    try:
+        limit = (GROUP / "memory.max").read_text().strip()
+        used = int((GROUP / "memory.current").read_text())
+    except (OSError, ValueError):
+        return None
+    return max(0, int(limit) - used) if limit.isdigit() else None
+
+
+def check(path: str, norm: Norm, shape: Sequence[int], width: int) -> None:
+    """Raise FileError where a trace of x from `path` would not fit in memory."""
+    wanted, free = needed(norm, shape, width), available()
+    if free is not None and wanted > free:
+        raise FileError(
+            f"x from {path}: a trace keeps every step, {count(wanted)} bytes ({bytes_(wanted)}), and "
+            f"{count(free)} bytes ({bytes_(free)}) are available; "
+            f"`normscope open {path}` shows any window of it without reading the rest."
+        )
