@@ -2,7 +2,8 @@
 
 `d` is the width that is normalized, `positions` the longest sequence, `calls` the norms in one forward pass.
 HF: transformers 5.24 defaults; LitGPT: litgpt 0.5.13 config.py; llm.c: train_gpt2.py. Where two sources
-disagree, the note has both.
+disagree, the note has both. Left out: models whose norm scales by 1 + w (Gemma) or that norm queries and keys
+too (Qwen3, OLMo 2), norm their latents (DeepSeek-V3) or use BatchNorm (ResNet): a Norm says none of that yet.
 """
 
 from dataclasses import dataclass
@@ -45,10 +46,12 @@ PRESETS: dict[str, Preset] = {
     "gpt2-medium": Preset("GPT-2 medium", 1024, 24, "LayerNorm", "pre", "1e-5", 49, 1024, GPT2),
     "gpt2-large": Preset("GPT-2 large", 1280, 36, "LayerNorm", "pre", "1e-5", 73, 1024, GPT2),
     "gpt2-xl": Preset("GPT-2 XL", 1600, 48, "LayerNorm", "pre", "1e-5", 97, 1024, GPT2),
-    "bert-base": Preset("BERT base", 768, 12, "LayerNorm", "post", "1e-12", 25, 512, "HF BertConfig"),
+    "bert-base": Preset(
+        "BERT base", 768, 12, "LayerNorm", "post", "1e-12", 25, 512, "HF BertConfig", note="and 1 in the MLM head"
+    ),
     "modernbert-base": Preset(
         "ModernBERT base", 768, 22, "LayerNorm", "pre", "1e-5", 45, 8192, "HF ModernBertConfig", bias=False,
-        note="LayerNorm without beta",
+        note="LayerNorm without beta; and 1 in the MLM head",
     ),
     "vit-base": Preset(
         "ViT-B/16", 768, 12, "LayerNorm", "pre", "1e-12", 25, 197, "HF ViTConfig", note="timm's ViT has eps 1e-6"

@@ -24,6 +24,11 @@ def page(query: str = "") -> Node:
     return parse(body)
 
 
+def figure(td: Node) -> str:
+    """The exact number in a cell of the ledger, without the unit beside it."""
+    return td.children[0].words[0] if td.children else ""
+
+
 def strip(tree: Node, name: str) -> Node:
     """A tensor in the strip of all steps."""
     return tree.one("section", class_="all").one("table", data_t=name)
@@ -149,9 +154,11 @@ def test_lesson_A8_A9_the_ledgers_totals(case):
     elif case["d"] == 4096:
         source = f"source=llama-3-8b&norm=layer_norm&eps=1e-5&sizes={case['B']},{case['S']},4096"
     affine = "both" if case["affine"] else "none"
-    totals = page(f"{source}&storage={storage}&affine={affine}").one("dl").all("b")
-    shown = [int(total.text.replace(",", "")) for total in totals]
+    total = page(f"{source}&storage={storage}&affine={affine}").one(id="ledger").one("tfoot")
+    shown = [int(figure(td).replace(",", "")) for td in total.all("td")[1:]]
     assert [shown[0], *shown[2:]] == [case["peak_bytes"], case["flops"], case["reciprocal_roots"]]
+    n, d = case["B"] * case["S"] * case["d"], case["d"]
+    assert shown[1] == (2 * n + (2 * d if case["affine"] else 0)) * case["w"]
 
 
 def test_lesson_A8_the_closed_forms_stand_beside_the_totals():
@@ -162,13 +169,25 @@ def test_lesson_A8_the_closed_forms_stand_beside_the_totals():
 
 
 def test_lesson_A9_the_ledgers_rows():
-    rows = {tr.one("th").text: [td.text for td in tr.all("td")] for tr in page().one(id="ledger").all("tr")[1:]}
-    flops = {name: row[2] for name, row in rows.items() if row[2]}
+    lines = page().one(id="ledger").one("tbody").all("tr")
+    rows = {tr.one("th").text: [figure(td) for td in tr.all("td")] for tr in lines}
+    flops = {name: row[3] for name, row in rows.items() if row[3]}
     assert flops == {
         "mu": "64", "c": "64", "q": "64", "var": "64", "xhat (with v, r)": "72", "scaled": "64", "y": "64",
     }  # fmt: skip
-    assert {name: row[3] for name, row in rows.items() if row[3]} == {"xhat (with v, r)": "8"}
-    assert rows["y"][1] == "in place"
+    assert {name: row[4] for name, row in rows.items() if row[4]} == {"xhat (with v, r)": "8"}
+    assert {name: row[1] for name, row in rows.items() if row[1]} == {
+        "x": "256", "gamma": "32", "beta": "32", "mu": "32", "c": "256", "q": "256", "var": "32",
+        "xhat (with v, r)": "256", "scaled": "256",
+    }  # fmt: skip
+    assert {name: row[2] for name, row in rows.items() if row[2]} == {
+        "x": "256", "gamma": "32", "beta": "32", "y": "256",
+    }  # fmt: skip
+
+
+def test_large_figures_stand_exactly_and_in_a_unit():
+    total = page("source=gpt2-small&storage=bfloat16").one(id="ledger").one("tfoot").all("td")
+    assert [td.text for td in total[1:]] == ["7,875,5847.51 MiB", "3,148,8003 MiB", "5,506,0485.51 M", "1,024"]
 
 
 @pytest.mark.parametrize(("step", "name", "solid"), [("c", "mu", 8), ("xhat", "r", 8), ("scaled", "gamma", 8)])
@@ -186,7 +205,7 @@ def test_lesson_A11_states_its_limits():
     for limit in ("gradients", "optimizer state", "allocator's overhead", "kernel workspace", "implementation"):
         assert limit in text
     assert "A fused kernel keeps the steps out of memory" in text
-    assert "fused: bytes moved" in page().one(id="ledger").text
+    assert "fused bytes" in page().one(id="ledger").text
 
 
 def test_lesson_A12_forward_back_play_pause_and_jump():
@@ -231,7 +250,7 @@ def test_real_activations_are_pytorchs_to_a_millionth():
     recorded = np.array(source.y).reshape(14, 384)[2:6, 96:104]
     assert cells(strip(tree, "y")) == [[short(value) for value in row] for row in recorded.tolist()]
     assert [tr.one("th").text for tr in strip(tree, "y").one("tbody").all("tr")] == ["cat", "sat", "on", "the"]
-    assert "Feature 99 is an outlier" in tree.one("p", class_="source").text
+    assert "Feature 99 of [CLS] is an outlier" in tree.one("p", class_="source").text
 
 
 def test_a_windows_statistics_are_those_of_the_whole_row():

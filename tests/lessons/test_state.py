@@ -63,7 +63,7 @@ def test_a_mistaken_action_changes_nothing_but_its_message(actions):
     made = State()
     for field, value in actions:
         before, made = made, act(made, field, value, {})
-        if made.bad:
+        if made.bad == (field, value):
             assert replace(made, bad=None) == replace(before, bad=None)
 
 
@@ -134,7 +134,27 @@ def test_undo_takes_back_the_last_edit_and_reset_all():
 
 
 def test_a_drag_is_one_edit():
-    assert after("", "x.0.0.0:1", "x.0.0.0:2", "x.0.0.0:3").edits == (("x.0.0.0", "3"),)
+    drags = [f"drag.x.0.0.0:{value}" for value in (1, 2, 3)]
+    assert after("", *drags).edits == (("x.0.0.0", "~3"),)
+    assert after("", *drags, "x.0.0.0:7", "x.0.0.0:8", "undo:1").edits == (("x.0.0.0", "~3"), ("x.0.0.0", "7"))
+    assert after("", *drags, "drag.gamma.1:2", *drags, "undo:1").edits == (("x.0.0.0", "~3"), ("gamma.1", "~2"))
+
+
+def test_looking_about_leaves_a_complaint_where_it_is():
+    made = after("", "eps:abc", "step:3", "sel:q.0.1.2", "copy:csv")
+    assert made.bad == ("eps", "abc") and (made.step, made.sel, made.copy) == ("q", "q.0.1.2", "csv")
+    assert after(canonical(made), "eps:1e-3").bad is None
+
+
+def test_a_refused_value_stays_in_its_field():
+    body = respond("/inside", canonical(after("", "eps:1e-5x")))[2]
+    assert 'value="1e-5x" data-do="eps" aria-invalid="true" aria-describedby="bad-eps"' in body
+
+
+def test_equal_states_have_one_address():
+    assert (
+        canonical(state("sel=mu.0.1.7&edits=x.0.0.0:1.0,gamma.2:~2e0")) == "v=1&sel=mu.0.1&edits=x.0.0.0:1,gamma.2:~2"
+    )
 
 
 def test_many_edits_are_folded_before_they_are_refused():

@@ -157,7 +157,7 @@ def minilm() -> Recorded:
     return Recorded(
         title="Real activations: MiniLM-L6, layer 0",
         note=f"“{data['sentence']}” at the output LayerNorm of layer 0. {data['model']}. "
-        "Feature 99 is an outlier: one value that squeezes all others of its row.",
+        "Feature 99 of [CLS] is an outlier: one value that squeezes all others of its row.",
         shape=(b, s, d),
         tokens=tuple(data["tokens"]),
         eps=data["eps"],

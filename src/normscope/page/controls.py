@@ -1,10 +1,48 @@
 """Controls that carry an action: what a person sets is sent as `do=FIELD:VALUE`."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
 from .html import Html, el, group
+
+NUMBER = {"type": "text", "inputmode": "decimal", "autocomplete": "off", "spellcheck": "false"}
+
+
+@dataclass
+class Complaint:
+    """What was wrong with an action, until a control has shown it.
+
+    field, value  the action, as it was sent
+    text          why it was not done; empty: nothing was wrong
+    """
+
+    field: str = ""
+    value: str = ""
+    text: str = ""
+
+    def at(self, field: str) -> bool:
+        """Whether the complaint belongs to this field."""
+        return bool(self.text) and self.field == field
+
+    def take(self, field: str, value: str) -> tuple[str, Html | None, dict[str, str | None]]:
+        """What the field shows, the message under it, and the attributes that join the two.
+
+        A value that was refused stays in its field, to be mended.
+        """
+        if not self.at(field):
+            return value, None, {}
+        message, self.text = _message(field, self.text), ""
+        return self.value, message, {"aria_invalid": "true", "aria_describedby": f"bad-{field}"}
+
+    def rest(self) -> Html | None:
+        """The message, if no field has taken it."""
+        return _message("other", self.text) if self.text else None
+
+
+def _message(field: str, text: str) -> Html:
+    return el("p", text, class_="bad", id=f"bad-{field}")
 
 
 class Span(NamedTuple):
@@ -32,26 +70,18 @@ def _options(options: tuple[tuple[str, str], ...], chosen: str) -> Html:
     return group(*(el("option", text, value=value, selected=value == chosen) for value, text in options))
 
 
-def entry(field: str, label: str, value: str, complaint: str = "", width: int = 6) -> Html:
+def entry(field: str, label: str, value: str, wrong: Complaint, width: int = 6) -> Html:
     """A labelled text field for a number."""
-    box = el(
-        "input",
-        id=f"set-{field}",
-        type="text",
-        inputmode="decimal",
-        autocomplete="off",
-        spellcheck="false",
-        size=width,
-        value=value,
-        data_do=field,
-        aria_invalid="true" if complaint else None,
-        aria_describedby=f"bad-{field}" if complaint else None,
-    )
-    return _field(label, group(box, _complaint(field, complaint)), field)
+    shown, message, joined = wrong.take(field, value)
+    box = el("input", id=f"set-{field}", **NUMBER, size=width, value=shown, data_do=field, **joined)
+    return _field(label, group(box, message), field)
 
 
-def slider(field: str, label: Html, spoken: str, value: str, shown: str, span: Span, complaint: str = "") -> Html:
-    """A slider and a number field for one number; what the slider cannot reach, the field takes."""
+def slider(field: str, label: Html, spoken: str, value: str, shown: str, span: Span, wrong: Complaint) -> Html:
+    """A slider and a number field for one number; what the slider cannot reach, the field takes.
+
+    The slider sends `drag.FIELD`: however far it is drawn, that is one change.
+    """
     reach = el(
         "input",
         type="range",
@@ -60,36 +90,21 @@ def slider(field: str, label: Html, spoken: str, value: str, shown: str, span: S
         max=f"{span.high:g}",
         step=f"{span.step:g}",
         value=value,
-        data_do=field,
+        data_do=f"drag.{field}",
         data_pair=field,
         aria_label=spoken,
         aria_valuetext=f"{spoken}: {shown}",
     )
-    exact = el(
-        "input",
-        type="text",
-        id=f"exact-{field}",
-        inputmode="decimal",
-        autocomplete="off",
-        size=8,
-        value=value,
-        data_do=field,
-        data_pair=field,
-        aria_label=f"{spoken}, exact",
-        aria_invalid="true" if complaint else None,
-        aria_describedby=f"bad-{field}" if complaint else None,
-    )
-    return el("div", el("span", label, class_="label"), reach, exact, _complaint(field, complaint), class_="slider")
+    typed, message, joined = wrong.take(field, value)
+    named = {"data_do": field, "data_pair": field, "aria_label": f"{spoken}, exact"}
+    exact = el("input", id=f"exact-{field}", **NUMBER, size=8, value=typed, **named, **joined)
+    return el("div", el("span", label, class_="label"), reach, exact, message, class_="slider")
 
 
 def button(text: str, do: str, disabled: bool = False) -> Html:
-    """A button that does one thing."""
-    return el("button", text, type="button", data_do=do, disabled=disabled)
+    """A button that does one thing. Disabled for the script, not for the browser, which would take its focus."""
+    return el("button", text, type="button", data_do=do, aria_disabled="true" if disabled else None)
 
 
 def _field(label: str, control: Html, field: str) -> Html:
     return el("div", el("label", label, for_=f"set-{field}"), control, class_="field")
-
-
-def _complaint(field: str, complaint: str) -> Html | None:
-    return el("p", complaint, class_="bad", id=f"bad-{field}") if complaint else None

@@ -43,6 +43,16 @@ def fixed(value: float, digits: int = 6) -> str:
     return MINUS + text if value < 0 else text
 
 
+def general(value: float) -> str:
+    """A number as a person writes it, to six digits: `1e-5`, not `1e-05`.
+
+    >>> general(1e-05), general(0.25), general(-3.0)
+    ('1e-5', '0.25', '−3')
+    """
+    text = f"{abs(value):g}"
+    return (MINUS if value < 0 else "") + (_power(text) if "e" in text else text)
+
+
 def plain(value: float) -> str:
     """A number that reads back as the same float64, as short as it goes.
 

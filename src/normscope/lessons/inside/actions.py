@@ -12,22 +12,38 @@ from ...page.numbers import plain
 from ...steps import forward
 from ..sources import Source
 from ..state import whole_numbers
-from .state import CODECS, Edit, State, cell_id, check, finite, norm_of, place, source_of, step_names, window_of
+from .state import (
+    CODECS,
+    DRAGGED,
+    Edit,
+    State,
+    cell_id,
+    check,
+    finite,
+    norm_of,
+    place,
+    source_of,
+    step_names,
+    window_of,
+)
 
 MOST_EDITS = 400
+LOOKING = ("step", "sel", "copy")  # these change what is seen, not what is set: a complaint stands on
 
 
 def act(state: State, field: str, value: str, sources: Mapping[str, Source]) -> State:
     """The state after one action; after one that cannot be done, the same state with `bad` set."""
+    kept = state.bad if field in LOOKING else None
     state = replace(state, bad=None)
     try:
-        if field in ACTIONS:
-            changed = ACTIONS[field](state, value, sources)
-        else:
-            changed = _edit(state, field, value, sources)
-        return check(changed, sources)
+        return replace(check(_done(state, field, value, sources), sources), bad=kept)
     except (NormscopeError, ValueError):
         return replace(state, bad=(field[:40], value[:40]))
+
+
+def _done(state: State, field: str, value: str, sources: Mapping[str, Source]) -> State:
+    action = ACTIONS.get(field)
+    return action(state, value, sources) if action else _edit(state, field, value, sources)
 
 
 def complaint(state: State, sources: Mapping[str, Source]) -> str:
@@ -35,10 +51,8 @@ def complaint(state: State, sources: Mapping[str, Source]) -> str:
     if not state.bad:
         return ""
     field, value = state.bad
-    state = replace(state, bad=None)
     try:
-        action = ACTIONS.get(field)
-        check(action(state, value, sources) if action else _edit(state, field, value, sources), sources)
+        check(_done(replace(state, bad=None), field, value, sources), sources)
     except NormscopeError as error:
         return str(error)
     except ValueError:
@@ -61,9 +75,13 @@ def _absolute(state: State, cell: str, sources: Mapping[str, Source], names: tup
 
 
 def _edit(state: State, field: str, value: str, sources: Mapping[str, Source]) -> State:
-    cell = _absolute(state, field, sources, ("x", "gamma", "beta"))
-    number = plain(finite(value))
-    edits = state.edits[:-1] if state.edits and state.edits[-1][0] == cell else state.edits
+    """Set a cell. What a slider sends (`drag.CELL`) takes the place of what it sent before: one edit a drag."""
+    bare = field.removeprefix("drag.")
+    cell = _absolute(state, bare, sources, ("x", "gamma", "beta"))
+    number = ("" if bare == field else DRAGGED) + plain(finite(value))
+    last = state.edits[-1] if state.edits else ("", "")
+    is_same_drag = bare != field and last[0] == cell and last[1].startswith(DRAGGED)
+    edits = state.edits[:-1] if is_same_drag else state.edits
     if len(edits) >= MOST_EDITS:
         edits = tuple({edit[0]: edit for edit in edits}.values())
         if len(edits) >= MOST_EDITS:

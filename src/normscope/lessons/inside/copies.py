@@ -12,7 +12,7 @@ from ...views.notation import latex
 from .state import COPIES
 from .view import View
 
-MOST_CELLS = 512
+MOST_FEATURES = 1024
 NUMPY: Mapping[str, str] = {
     "add": "{0} + {1}",
     "sub": "{0} - {1}",
@@ -50,25 +50,38 @@ def numpy(view: View) -> str:
 def pytorch(view: View) -> str:
     """One call of PyTorch's functional form."""
     d = view.sizes["d"]
-    arguments = [f"x, ({d},)", *(f"{name}" for name in view.parameters), f"eps={_eps(view)}"]
+    arguments = [f"x, ({d},)", *(f"{name}" for name in view.parameters), f"eps={plain(view.eps)}"]
     if view.norm.center and view.norm.scale and not view.norm.shift:
         arguments.insert(2, "None")
     call = "layer_norm" if view.norm.center else "rms_norm"
     head = ["import torch", "import torch.nn.functional as F", ""]
     data = _data(view, "torch.tensor({}, dtype=torch.float64)", with_eps=False)
+    if any("np.load" in line for line in data):
+        head, data = (
+            ["import numpy as np", *head],
+            [line.replace("np.load", "torch.from_numpy(np.load") + ")" * ("np.load" in line) for line in data],
+        )
     return "\n".join([*head, *data, f"y = F.{call}({', '.join(arguments)})"])
 
 
 def _data(view: View, make: str, with_eps: bool = True) -> list[str]:
-    """x, gamma and beta as literals, or as a file to load where they are many."""
+    """x, gamma and beta as literals: the whole tensor, else the row in view, else files to load."""
     names = ["x", *view.parameters]
-    count = view.source.shape[0] * view.source.shape[1] * view.source.shape[2]
-    if count > MOST_CELLS:
-        shape = ", ".join(map(str, view.source.shape))
-        lines = [f"# load {' and '.join(names)} here: x has shape ({shape})"]
-    else:
+    if view.is_whole:
         lines = [f"{name} = {make.format(_literal(view, name))}" for name in names]
-    return lines + ([f"eps = {_eps(view)}"] if with_eps else [])
+    elif view.sizes["d"] <= MOST_FEATURES:
+        lines = [f"# the row in view, with all of its {view.sizes['d']} features"]
+        lines += [f"{name} = {make.format(_whole_row(view, name))}" for name in names]
+    else:
+        shape = ", ".join(map(str, view.source.shape))
+        lines = [f"# your own files; x has shape ({shape})", *(f'{name} = np.load("{name}.npy")' for name in names)]
+    return lines + ([f"eps = {plain(view.eps)}"] if with_eps else [])
+
+
+def _whole_row(view: View, name: str) -> str:
+    i, j, _ = view.focus
+    row = _row([float(cell) for cell in view.whole_row(name, i, j)])
+    return f"[[{row}]]" if name == "x" else row
 
 
 def _literal(view: View, name: str) -> str:
@@ -80,10 +93,6 @@ def _literal(view: View, name: str) -> str:
 
 def _row(cells: list[float]) -> str:
     return f"[{', '.join(map(plain, cells))}]"
-
-
-def _eps(view: View) -> str:
-    return plain(float(view.norm.eps or 0))
 
 
 def tex(view: View) -> str:

@@ -12,6 +12,7 @@ from ...views.ledger import WIDTH, Ledger, Row
 from ...views.ledger import ledger as costs_of
 from .view import View
 
+HEADS = ("step", "shape", "staged bytes", "fused bytes", "FLOPs", "1/√")
 PROBE = {"B": 1, "S": 100, "d": 1_000_000}
 
 
@@ -29,48 +30,43 @@ def _costs(norm: Norm, sizes: tuple[tuple[str, int], ...], storage: str) -> Html
         el("h2", "Ledger of one forward pass", id="ledger-title"),
         el("p", f"{where}; {storage}, statistics in float32.", class_="where"),
         el("div", _table(ledger), class_="frame", tabindex=0, role="region", aria_labelledby="ledger-title"),
-        _totals(ledger),
         el("p", _closed_form(ledger), class_="hint"),
     )
     return region(el("section", body, id="ledger", class_="ledger"), "ledger")
 
 
 def _table(ledger: Ledger) -> Html:
-    head = el("tr", *(el("th", text, scope="col") for text in ("step", "shape", "new bytes", "FLOPs", "1/√")))
+    """A line a buffer or step; fused, only the inputs and the output reach memory."""
+    head = el("tr", *(el("th", text, scope="col") for text in HEADS))
     axes = forward(ledger.norm).values
-    inputs = (_line(name, _shape(ledger, axes[name]), size, 0, 0) for name, size in ledger.inputs.items())
-    return el("table", el("thead", head), el("tbody", *inputs, *map(_step, ledger.rows)))
+    inputs = (_line(name, _shape(ledger, axes[name]), size, size, 0, 0) for name, size in ledger.inputs.items())
+    last = ledger.rows[-1]
+    output = ledger.fused_bytes - sum(ledger.inputs.values())
+    steps = (_step(row, output if row is last else 0) for row in ledger.rows)
+    total = _line("total", "", ledger.peak_bytes, ledger.fused_bytes, ledger.flops, ledger.reciprocal_roots)
+    return el("table", el("thead", head), el("tbody", *inputs, *steps), el("tfoot", total))
 
 
 def _shape(ledger: Ledger, axes: Axes) -> str:
     return " × ".join(count(ledger.sizes[axis]) for axis in axes)
 
 
-def _step(row: Row) -> Html:
+def _step(row: Row, fused: int) -> Html:
     name = row.name if len(row.steps) == 1 else f"{row.name} (with {', '.join(row.steps[:-1])})"
-    return _line(name, " × ".join(map(count, row.shape)), row.bytes, row.flops, row.roots)
+    return _line(name, " × ".join(map(count, row.shape)), row.bytes, fused, row.flops, row.roots)
 
 
-def _line(name: str, shape: str, size: int, flops: int, roots: int) -> Html:
-    cells = (shape, bytes_(size) if size else "in place", operations(flops) if flops else "", str(roots or ""))
-    titles = (None, count(size), count(flops) if flops else None, None)
-    row = (el("td", cell, title=title) for cell, title in zip(cells, titles, strict=True))
-    return el("tr", el("th", name, scope="row"), *row)
+def _line(name: str, shape: str, staged: int, fused: int, flops: int, roots: int) -> Html:
+    cells = (el("td", shape), _figure(staged, bytes_), _figure(fused, bytes_), _figure(flops, operations))
+    return el("tr", el("th", name, scope="row"), *cells, _figure(roots, operations))
 
 
-def _totals(ledger: Ledger) -> Html:
-    def total(name: str, exact: int, human: Callable[[int], str]) -> Html:
-        shown = el("small", human(exact)) if exact >= 1024 else None
-        return el("div", el("dt", name), el("dd", el("b", count(exact)), shown))
-
-    return el(
-        "dl",
-        total("staged: peak bytes", ledger.peak_bytes, bytes_),
-        total("fused: bytes moved", ledger.fused_bytes, bytes_),
-        total("FLOPs", ledger.flops, operations),
-        total("reciprocal roots", ledger.reciprocal_roots, operations),
-        class_="totals",
-    )
+def _figure(value: int, human: Callable[[int], str]) -> Html:
+    """An exact integer, and under it the same in a unit where it is large; nothing for 0."""
+    if not value:
+        return el("td")
+    unit = el("small", human(value)) if human(value) not in (count(value), f"{value} B") else None
+    return el("td", count(value), unit)
 
 
 def _closed_form(ledger: Ledger) -> str:
@@ -93,9 +89,10 @@ def _sum(*terms: tuple[int, str]) -> str:
 
 
 LIMITS = (
+    "Staged bytes are new with their step; v and r take the variance's place, y that of scaled. A trace, which keeps "
+    "every value, holds more.",
     "Not in these figures: gradients, optimizer state, the allocator's overhead, kernel workspace.",
-    "Staged means one buffer a step, kept for inspection. A fused kernel keeps the steps out of memory: it reads x "
-    "and the parameters, and writes y.",
+    "A fused kernel keeps the steps out of memory: it reads x and the parameters, and writes y.",
     "Real traffic and time depend on the implementation and the hardware.",
     "Each + − × / counts 1; reciprocal roots are counted apart. v and r are charged to the step that broadcasts them.",
 )

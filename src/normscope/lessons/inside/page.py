@@ -1,8 +1,10 @@
 """The page "Inside LayerNorm": from an address to a drawing."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 
+from ...page.controls import Complaint
 from ...page.html import Html, el, group
 from ..sources import Source
 from ..state import Query, read, write
@@ -16,9 +18,13 @@ from .view import View, view_of
 
 TITLE = "Inside LayerNorm"
 PATH = "/inside"
-DEFINITION = (
+LAYER_NORM = (
     "This is PyTorch's LayerNorm, and GPT-2's original one: mean and variance over the last axis, the variance divided "
-    "by d, eps inside the root. Tests hold every step against both."
+    "by d, eps inside the root. Tests hold mean, reciprocal root and output against both."
+)
+RMS_NORM = (
+    "This is PyTorch's RMSNorm: the mean square over the last axis, divided by d, eps inside the root; no mean is "
+    "subtracted and nothing is added. Tests hold its output against PyTorch's."
 )
 
 
@@ -38,18 +44,21 @@ def canonical(state: State) -> str:
 def draw(state: State, sources: Mapping[str, Source]) -> Html:
     """What stands in the page's main element, in regions."""
     view = view_of(state, sources)
-    wrong = complaint(state, sources)
+    field, value = state.bad or ("", "")
+    text = complaint(state, sources)
+    wrong = Complaint(field, value, text)
     named = {name: source.title for name, source in sources.items()}
     side = el("div", panels.formula(view), panels.cell(view, wrong), class_="side")
+    paging = panels.paging(view, wrong)  # before the settings, which show what no other control has taken
     return group(
         el("header", el("h1", TITLE), _lead(view), class_="lead"),
         panels.settings(view, named, wrong),
-        el("div", panels.heading(view), stage(view), panels.paging(view, wrong), side, class_="bench"),
+        el("div", panels.heading(view), stage(view), paging, side, class_="bench"),
         el("div", panels.transport(), panels.scrubber(view), class_="walk"),
         _steps(view),
-        el("div", costs(view), _notes(), class_="below"),
-        copies(view, f"{PATH}?{canonical(state)}"),
-        panels.say(view, wrong),
+        el("div", costs(view), _notes(view.norm.center), class_="below"),
+        copies(view, f"{PATH}?{canonical(replace(state, copy=''))}"),
+        panels.say(view, text),
     )
 
 
@@ -58,14 +67,14 @@ def _lead(view: View) -> Html:
 
 
 def _steps(view: View) -> Html:
-    scale = "Colours are scaled to each tensor: blue below zero, orange above. The number is in the cell."
+    scale = "Colours are scaled to the cells shown of each tensor: blue below zero, orange above, the number in the cell."
     return el("section", el("h2", "All steps"), el("p", scale, class_="hint"), strip(view), class_="all")
 
 
-@lru_cache(maxsize=1)
-def _notes() -> Html:
+@lru_cache(maxsize=2)
+def _notes(center: bool) -> Html:
     rounding = "Values are computed in float64 and not rounded to the chosen precision, which sets only the ledger's w."
-    items = (el("li", text) for text in (DEFINITION, rounding, *LIMITS))
+    items = (el("li", text) for text in (LAYER_NORM if center else RMS_NORM, rounding, *LIMITS))
     return el("section", el("h2", "What this page counts, and what it leaves out"), el("ul", *items), class_="notes")
 
 

@@ -3,9 +3,9 @@
 import math
 from functools import lru_cache
 
-from ...page.controls import Span, button, entry, grouped, select, slider
+from ...page.controls import Complaint, Span, button, entry, grouped, select, slider
 from ...page.html import Html, el, group, region
-from ...page.numbers import fixed, plain
+from ...page.numbers import fixed, general, plain
 from ...presets import PRESETS
 from ...program import PARAMETERS
 from ...views.formula import ROOT, expression, substituted
@@ -18,50 +18,41 @@ from .view import View
 from .words import words
 
 SHIFT_SPAN = Span(-2, 2, 0.01)
+MOST_TERMS = 17  # of a sum: a row of the largest symbolic tensor, or a window and what is left out
 
 
-def settings(view: View, sources: dict[str, str], complaint: str) -> Html:
+def settings(view: View, sources: dict[str, str], wrong: Complaint) -> Html:
     """Which tensor, which layer, which storage; undo and reset."""
     state, norm = view.state, view.norm
-    bad = {state.bad[0]: complaint} if state.bad else {}
     tensors = [("Here", {"symbolic": "Symbolic", "minilm": "Real activations: MiniLM-L6"} | sources)]
     tensors.append(("Sizes of real models, synthetic numbers", {key: model.name for key, model in PRESETS.items()}))
     affines = AFFINES if norm.center else {key: text for key, text in AFFINES.items() if key != "both"}
     affine = "both" if norm.shift else "scale" if norm.scale else "none"
-    body = group(
+    controls = [
         grouped("source", "Tensor", tensors, state.source),
-        *(_size(view, axis, bad.get(f"size.{axis}", "")) for axis in "BSd"),
+        *(_size(view, axis, wrong) for axis in "BSd"),
         select("norm", "Norm", KINDS, "layer_norm" if norm.center else "rms_norm"),
-        entry("eps", "eps", state.eps or view.source.eps or "1e-5", bad.get("eps", ""), 7),
+        entry("eps", "eps", state.eps or view.source.eps or "1e-5", wrong, 7),
         select("affine", "Affine", affines, affine),
         select("storage", "Precision", {name: name for name in WIDTH}, state.storage),
-        entry("seed", "Seed", str(state.seed), bad.get("seed", ""), 3) if _is_made(view) else None,
+        entry("seed", "Seed", str(state.seed), wrong, 3) if _is_made(view) else None,
         button("Undo", "undo:1", disabled=not state.edits),
         button("Reset", "reset:1", disabled=not state.edits),
-        _other_complaint(view, complaint),
-    )
-    return region(el("div", body, id="settings", class_="settings", role="group", aria_label="Settings"), "settings")
+        wrong.rest(),
+    ]
+    drawn = el("div", *controls, id="settings", class_="settings", role="group", aria_label="Settings")
+    return region(drawn, "settings")
 
 
 def _is_made(view: View) -> bool:
     return view.state.source == "symbolic" or view.state.source in PRESETS
 
 
-def _size(view: View, axis: str, complaint: str) -> Html | None:
+def _size(view: View, axis: str, wrong: Complaint) -> Html | None:
     """The size of an axis, where it can be chosen."""
     if view.state.source == "symbolic" or (view.state.source in PRESETS and axis != "d"):
-        return entry(f"size.{axis}", axis, str(view.sizes[axis]), complaint, 2 if view.is_whole else 6)
+        return entry(f"size.{axis}", axis, str(view.sizes[axis]), wrong, 2 if view.is_whole else 6)
     return None
-
-
-def _other_complaint(view: View, complaint: str) -> Html | None:
-    """The message of an action that has no field in this panel or in the panel of the cell."""
-    if not complaint or view.state.bad is None:
-        return None
-    made, turned = _is_made(view), not view.is_whole
-    with_field = {"eps", *_fields(view), *(["seed"] if made else []), *(f"at.{axis}" for axis in "BSd" if turned)}
-    with_field |= {f"size.{axis}" for axis in "BSd" if made and (axis != "d" or view.state.source == "symbolic")}
-    return None if view.state.bad[0] in with_field else el("p", complaint, class_="bad", id="bad-other")
 
 
 def scrubber(view: View) -> Html:
@@ -142,7 +133,7 @@ def _equations(view: View, name: str) -> list[Html]:
     rights = [expression(view.program, name)]
     if name == "xhat":
         rights.append(expression(view.program, name, ROOT))
-    numbers = substituted(rights[-1], lambda symbol: _leaves(view, name, symbol), view.sizes)
+    numbers = substituted(rights[-1], lambda symbol: _leaves(view, name, symbol), view.sizes, limit=MOST_TERMS)
     i, j, k = view.focus
     value = view.row(name, i, j)[k if "d" in view.axes(name) else 0]
     where = f"{_address(view, name)}:"
@@ -156,11 +147,13 @@ def _equations(view: View, name: str) -> list[Html]:
 def _leaves(view: View, step: str, name: str) -> list[str]:
     """The numbers that a symbol stands for: a row of them under a mean, else the one at the focus."""
     if name == "eps":
-        return [f"{float(view.norm.eps or 0):g}"]
+        return [general(view.eps)]
     i, j, k = view.focus
-    if view.program.by_name[step].over:
-        return [fixed(float(cell), 4) for cell in view.whole_row(name, i, j)]
-    return [fixed(view.row(name, i, j)[k if "d" in view.axes(name) else 0])]
+    cells = view.row(name, i, j)
+    if not view.program.by_name[step].over:
+        return [fixed(cells[k if "d" in view.axes(name) else 0])]
+    hidden = view.sizes["d"] - len(cells)
+    return [fixed(cell, 4) for cell in cells] + ([f"… {hidden:,} more"] if hidden else [])
 
 
 def _place(view: View, name: str) -> dict[str, int]:
@@ -183,12 +176,12 @@ def spoken_place(view: View, name: str) -> str:
     return ", ".join(words)
 
 
-def cell(view: View, complaint: str) -> Html:
+def cell(view: View, wrong: Complaint) -> Html:
     """The pinned place: its x, gamma and beta, each with a slider and a field."""
-    bad = view.state.bad[0] if view.state.bad else ""
-    sliders = [_slider(view, field, complaint if field == bad else "") for field in _fields(view)]
+    sliders = [_slider(view, field, wrong) for field in _fields(view)]
     hint = "Click a cell to pin it, or walk with the arrow keys. Enter edits a cell of x, gamma or beta."
-    title = el("h3", spoken_place(view, "x").capitalize())
+    place = spoken_place(view, "x")
+    title = el("h3", place[0].upper() + place[1:])
     return region(el("div", title, *sliders, el("p", hint, class_="hint"), id="cell", class_="cell"), "cell")
 
 
@@ -197,14 +190,14 @@ def _fields(view: View) -> list[str]:
     return [f"x.{i}.{j}.{k}", *(f"{name}.{k}" for name in view.parameters)]
 
 
-def _slider(view: View, field: str, complaint: str) -> Html:
+def _slider(view: View, field: str, wrong: Complaint) -> Html:
     name = field.partition(".")[0]
     i, j, k = view.focus
     value = view.row(name, i, j)[k]
     label = group(symbol(name, view), el("small", _address(view, name)))
     spoken = f"{view.title(name)}, {spoken_place(view, name)}"
     span = _span(view, name)
-    return slider(field, label, spoken, plain(value), fixed(value, 2), span, complaint)
+    return slider(field, label, spoken, plain(value), fixed(value, 2), span, wrong)
 
 
 def _span(view: View, name: str) -> Span:
@@ -222,13 +215,12 @@ def _one(part: range, i: int) -> range:
     return range(part[i], part[i] + 1)
 
 
-def paging(view: View, complaint: str) -> Html | None:
+def paging(view: View, wrong: Complaint) -> Html | None:
     """Which part of the tensor is shown, and the way to the rest; nothing where all is shown."""
     if view.is_whole:
         return None
-    bad = view.state.bad[0] if view.state.bad else ""
     turns = (
-        _turn(view, axis, part, name, complaint if bad == f"at.{axis}" else "")
+        _turn(view, axis, part, name, wrong)
         for axis, part, name in zip("BSd", view.window, ("batch", "token", "feature"), strict=True)
         if len(part) < view.sizes[axis]
     )
@@ -237,11 +229,11 @@ def paging(view: View, complaint: str) -> Html | None:
     return region(drawn, "paging")
 
 
-def _turn(view: View, axis: str, part: range, name: str, complaint: str) -> Html:
+def _turn(view: View, axis: str, part: range, name: str, wrong: Complaint) -> Html:
     last = view.sizes[axis] - len(part)
     return el(
         "div",
-        entry(f"at.{axis}", f"{name} from", str(part.start), complaint, len(str(last)) + 1),
+        entry(f"at.{axis}", f"{name} from", str(part.start), wrong, len(str(last)) + 1),
         button("◂", f"at.{axis}:{max(0, part.start - len(part))}", part.start == 0),
         button("▸", f"at.{axis}:{min(last, part.start + len(part))}", part.start == last),
         el("span", f"{part.start:,} to {part.stop - 1:,} of {view.sizes[axis]:,}", class_="range"),
@@ -256,8 +248,7 @@ def say(view: View, complaint: str) -> Html:
     shown = view.pinned[0] if view.pinned else name
     i, j, k = view.focus
     value = view.row(shown, i, j)[k if "d" in view.axes(shown) else 0]
-    sentence = (
-        f"Step {at} of {len(view.steps)}: {view.title(name)}. "
-        f"{view.title(shown)}, {spoken_place(view, shown)}: {fixed(value)}."
-    )
+    subject = "" if shown == name else f" {view.title(shown)},"
+    step = f"Step {at} of {len(view.steps)}, {view.title(name)}"
+    sentence = f"{step};{subject} {spoken_place(view, shown)}: {fixed(value)}."
     return region(el("p", complaint or sentence, id="say", hidden=True), "say")

@@ -2,6 +2,8 @@
 
 from ...page.grid import Grid, Row, figure
 from ...page.html import Html, el, group, region
+from ...page.numbers import general
+from ...page.text import printable
 from ...program import PARAMETERS, Step
 from ...views.notation import LETTERS
 from .view import View
@@ -16,7 +18,8 @@ def stage(view: View) -> Html:
         body = group(figure(_grid(view, "x")))
     else:
         body = _operation(view, view.program.by_name[name])
-    return region(el("div", body, id="stage", class_="stage"), "stage")
+    arriving = el("div", body, id=f"stage-{name}", class_="stage")  # a new element a step: its cells come in anew
+    return region(el("div", arriving, id="stage"), "stage")
 
 
 def strip(view: View) -> Html:
@@ -31,7 +34,7 @@ def _operation(view: View, step: Step) -> Html:
     if step.op == "mean":
         return group(figure(_grid(view, operands[0])), _sign("mean", "over d"), result)
     if step.op == "rsqrt":
-        inside = f"of {'σ²' if view.norm.center else 'm'} + {float(view.norm.eps or 0):g}"
+        inside = f"of {'σ²' if view.norm.center else 'm'} + {general(view.eps)}"
         return group(figure(_grid(view, operands[0])), _sign("1 / √", inside), result)
     if operands[0] == operands[-1]:
         return group(figure(_grid(view, operands[0])), _sign("square", "cell by cell"), result)
@@ -55,7 +58,7 @@ def _sign(sign: str, below: str) -> Html:
 def _grid(view: View, name: str, small: bool = False, computed: bool = False, repeat: bool = False) -> Grid:
     rows = _parameter_rows(view, name, repeat) if name in PARAMETERS else _rows(view, name, repeat)
     wide = repeat or "d" in view.axes(name)
-    columns = tuple(str(k) for k in view.window[2]) if wide else ("",)
+    columns = tuple(str(k) for k in view.window[2]) if wide else ("1",)
     return Grid(
         name=name,
         label=f"{view.title(name)}, {_axes(view, name)}, {_shape(view, name)}",
@@ -125,21 +128,24 @@ def _in_band(view: View, i: int, j: int) -> bool:
 
 
 def _marks(view: View, name: str, row: tuple[int, int] | None, count: int) -> tuple[str, ...]:
-    """For the cells of a row: whether each feeds on the pinned one, or the pinned one on it."""
+    """For the cells of a row: whether each feeds on the pinned one, or the pinned one on it.
+
+    `mixed` marks the cells that do so only by way of their row's statistic.
+    """
     relation, mixed = view.relation(name)
     if not relation or view.pinned is None:
         return ("",) * count
     origin = view.pinned[0]
-    same_row = row is None or origin in PARAMETERS or row == view.focus[:2]
-    if not same_row:
+    if not (row is None or origin in PARAMETERS or row == view.focus[:2]):
         return ("",) * count
-    whole_row = mixed or "d" not in view.axes(name) or "d" not in view.axes(origin)
-    return tuple(relation if whole_row or k == view.focus[2] else "" for k in range(count))
+    alone = "d" not in view.axes(name) or "d" not in view.axes(origin)
+    other = f"{relation} mixed" if mixed else ""
+    return tuple(relation if alone or k == view.focus[2] else other for k in range(count))
 
 
 def _head(view: View, i: int, j: int) -> str:
     b, s = view.window[0][i], view.window[1][j]
-    return view.source.tokens[s] if view.source.tokens else f"{b} {s}"
+    return (printable(view.source.tokens[s]) if view.source.tokens else "") or f"{b} {s}"
 
 
 def symbol(name: str, view: View) -> Html:

@@ -2,11 +2,12 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from ...errors import NormError, StateError
 from ...norm import Norm, layer_norm, rms_norm
+from ...page.numbers import plain
 from ...presets import PRESETS
 from ...steps import forward
 from ...views.ledger import WIDTH
@@ -20,6 +21,8 @@ SYMBOLIC = (2, 4, 8)
 LARGEST = (4, 8, 16)
 MODEL_LARGEST = (4096, 1_048_576, 1_048_576)
 WINDOW = (2, 4, 8)
+
+DRAGGED = "~"  # marks an edit that a slider made
 
 Edit = tuple[str, str]
 
@@ -163,12 +166,22 @@ def check(state: State, sources: Mapping[str, Source]) -> State:
     window_of(state, source)
     if state.step not in step_names(norm):
         raise StateError(f"there is no step '{state.step[:20]}'; the steps are {' '.join(step_names(norm))}.")
-    for cell, value in state.edits:
-        finite(value)
-        place(cell, norm, source.shape, ("x", "gamma", "beta"))
-    if state.sel:
-        place(state.sel, norm, source.shape, (*forward(norm).values,))
-    return state
+    edits = tuple(
+        (cell_id(*place(cell, norm, source.shape, ("x", "gamma", "beta"))), _number(value))
+        for cell, value in state.edits
+    )
+    sel = cell_id(*place(state.sel, norm, source.shape, tuple(forward(norm).values))) if state.sel else ""
+    return replace(state, edits=edits, sel=sel)
+
+
+def _number(text: str) -> str:
+    bare = text.removeprefix(DRAGGED)
+    return text[: len(text) - len(bare)] + plain(finite(bare))
+
+
+def set_to(edit: Edit) -> float:
+    """The value that an edit gives its cell."""
+    return float(edit[1].removeprefix(DRAGGED))
 
 
 def place(cell: str, norm: Norm, shape: Shape, names: tuple[str, ...]) -> tuple[str, tuple[int, ...]]:

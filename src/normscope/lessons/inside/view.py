@@ -10,7 +10,7 @@ from ...program import PARAMETERS, Program
 from ...steps import forward
 from ...tracing import Trace, trace
 from ..sources import Source
-from .state import Edit, State, norm_of, place, source_of, step_names, window_of
+from .state import Edit, State, norm_of, place, set_to, source_of, step_names, window_of
 
 TITLES = {
     "x": "input",
@@ -48,6 +48,11 @@ class View:
     def sizes(self) -> dict[str, int]:
         """The sizes of the whole tensor."""
         return dict(zip("BSd", self.source.shape, strict=True))
+
+    @property
+    def eps(self) -> float:
+        """What is added to the variance."""
+        return float(self.trace.inputs["eps"])
 
     @property
     def is_whole(self) -> bool:
@@ -162,20 +167,20 @@ def view_of(state: State, sources: Mapping[str, Source]) -> View:
 
 def _edited_rows(source: Source, norm: Norm, b: range, s: range, edits: tuple[Edit, ...]) -> Any:
     x = source.rows(b, s)
-    for cell, value in edits:
-        _, (i, j, k) = place(cell, norm, source.shape, ("x",))
+    for edit in edits:
+        _, (i, j, k) = place(edit[0], norm, source.shape, ("x",))
         if i in b and j in s:
-            x[i - b.start][j - s.start][k] = float(value)
+            x[i - b.start][j - s.start][k] = set_to(edit)
     return x
 
 
 def _edited_parameter(source: Source, norm: Norm, name: str, edits: tuple[Edit, ...]) -> list[float]:
     recorded: Sequence[float] | None = getattr(source, name)
     cells = [float(name == "gamma")] * source.shape[2] if recorded is None else list(recorded)
-    for cell, value in edits:
-        edited, at = place(cell, norm, source.shape, PARAMETERS)
+    for edit in edits:
+        edited, at = place(edit[0], norm, source.shape, PARAMETERS)
         if edited == name:
-            cells[at[0]] = float(value)
+            cells[at[0]] = set_to(edit)
     return cells
 
 

@@ -40,7 +40,8 @@ LAYER_NORM = {
     ),
     "xhat": Words(
         "What is left of the rows' levels and spreads?",
-        "Every row now has mean 0 and variance var/(var + eps), just under 1. Only the pattern within the row is left.",
+        "A row that is not constant now has mean 0 and variance σ²/(σ² + eps): 1, or just under it. "
+        "Only its pattern is left.",
     ),
     "scaled": Words(
         "How large may each feature be?",
@@ -60,9 +61,14 @@ RMS_NORM = {
         "How large is each row on the whole?",
         "The mean square takes the place of the variance: one number a row. A row's level counts as size here.",
     ),
+    "r": Words(
+        "Which factor brings each row to mean square 1?",
+        "eps stands inside the root, so that a row of zeros is not divided by zero. The factor is computed once a "
+        "row and takes the mean square's place in memory.",
+    ),
     "xhat": Words(
         "What is left of the rows' sizes?",
-        "Every row now has mean square m/(m + eps), just under 1. Its mean is scaled, but not removed.",
+        "A row that is not zero now has mean square m/(m + eps): 1, or just under it. Its mean is scaled, not removed.",
     ),
     "y": Words(
         "How large may each feature be?",
