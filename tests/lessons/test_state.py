@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from normscope.errors import StateError
-from normscope.lessons.inside.actions import MOST_EDITS, act, complaint
+from normscope.lessons import state as addresses
+from normscope.lessons.inside.actions import LOOKING, MOST_EDITS, done
 from normscope.lessons.inside.page import canonical, state_of
 from normscope.lessons.inside.state import State
 from normscope.lessons.site import respond
@@ -18,6 +19,14 @@ from normscope.presets import PRESETS
 
 def state(query: str = "") -> State:
     return state_of(split(query), {})
+
+
+def act(made: State, field: str, value: str, sources: dict) -> State:
+    return addresses.act(made, field, value, done(sources), LOOKING)
+
+
+def complaint(made: State, sources: dict) -> str:
+    return addresses.complaint(made, done(sources))
 
 
 def after(query: str, *actions: str) -> State:
@@ -79,7 +88,7 @@ BAD_ADDRESSES = {
     "v=1&sizes=-1,4,8": "the address has sizes='-1,4,8', which cannot be read.",
     "v=1&source=nowhere": "there is no source 'nowhere' here; there are symbolic, minilm and the model presets.",
     "v=1&eps=-1": "eps is -1; it must not be negative: it keeps variance + eps above zero.",
-    "v=1&eps=abc": "eps is abc; it must be a finite number, such as 1e-5.",
+    "v=1&eps=abc": "eps is abc; it must be 0 or a number from 5e-324 to 1.8e308, such as 1e-5.",
     "v=1&edits=x.0.0.0": "the address has edits='x.0.0.0', which cannot be read.",
     "v=1&edits=x.0.0.0:inf": "'inf' is no finite number; type one such as 1.25.",
     "v=1&edits=q.0.0.0:1": "there is no cell 'q.0.0.0' here.",
@@ -109,7 +118,7 @@ def test_an_address_has_a_length():
 
 MISTAKES = {
     "eps:-1": "eps is -1; it must not be negative: it keeps variance + eps above zero.",
-    "eps:": "eps is ; it must be a finite number, such as 1e-5.",
+    "eps:": "eps is ; it must be 0 or a number from 5e-324 to 1.8e308, such as 1e-5.",
     "size.B:5": "B is 5; here it goes from 1 to 4.",
     "size.d:many": "'many' is not understood here.",
     "x.0.0.0:1,5": "'1,5' is no finite number; type one such as 1.25.",

@@ -4,17 +4,30 @@ A lesson declares a frozen dataclass whose fields all have defaults; `read` make
 `write` turns it back. Actions come in the same query: `do=FIELD:VALUE`.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import fields
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Callable, Container, Mapping
+from dataclasses import fields, replace
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 from urllib.parse import parse_qsl, urlencode
 
-from ..errors import StateError
+from ..errors import NormscopeError, StateError
 
 VERSION = "1"
 LONGEST = 60_000
 Codec = tuple[Callable[[str], Any], Callable[[Any], str]]
-S = TypeVar("S")
+LONGEST_VALUE = 2_100
+
+
+class Correctable(Protocol):
+    """A state that remembers an action which could not be done."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    @property
+    def bad(self) -> tuple[str, str] | None:
+        """The action's field and value."""
+
+
+S = TypeVar("S", bound=Correctable)
 
 
 class Query(NamedTuple):
@@ -76,6 +89,35 @@ def write(state: Any, codecs: Mapping[str, Codec]) -> str:
         if value != field.default:
             pairs.append((field.name, codecs[field.name][1](value)))
     return urlencode(pairs, safe=":,")
+
+
+def act(state: S, field: str, value: str, done: Callable[[S, str, str], S], looking: Container[str] = ()) -> S:
+    """The state after one action; after one that cannot be done, the same state with `bad` set.
+
+    done     the state after an action, which raises NormscopeError or ValueError where it cannot be done
+    looking  fields that change what is seen, not what is set: a complaint stands on
+    """
+    kept = state.bad if field in looking else None
+    state = replace(state, bad=None)
+    try:
+        return replace(done(state, field, value), bad=kept)
+    except (NormscopeError, ValueError):
+        cut = value if len(value) <= LONGEST_VALUE else f"{value[:LONGEST_VALUE]}…"
+        return replace(state, bad=(field[:40], cut))
+
+
+def complaint(state: S, done: Callable[[S, str, str], S]) -> str:
+    """Why the last action was not done, or nothing: found by trying it again."""
+    if not state.bad:
+        return ""
+    field, value = state.bad
+    try:
+        done(replace(state, bad=None), field, value)
+    except NormscopeError as error:
+        return str(error)
+    except ValueError:
+        return f"'{value[:40]}' is not understood here."
+    return ""
 
 
 def whole_numbers(text: str) -> tuple[int, ...]:

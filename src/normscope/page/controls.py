@@ -101,6 +101,12 @@ def slider(field: str, label: Html, spoken: str, value: str, shown: str, span: S
     return el("div", el("span", label, class_="label"), reach, exact, message, class_="slider")
 
 
+def check_box(field: str, label: str, is_on: bool) -> Html:
+    """A labelled switch; it sends 1 or 0."""
+    box = el("input", type="checkbox", id=f"set-{field}", data_do=field, checked=is_on)
+    return el("div", box, el("label", label, for_=f"set-{field}"), class_="switch")
+
+
 def button(text: str, do: str, disabled: bool = False) -> Html:
     """A button that does one thing. Disabled for the script, not for the browser, which would take its focus."""
     return el("button", text, type="button", data_do=do, aria_disabled="true" if disabled else None)

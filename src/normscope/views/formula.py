@@ -7,7 +7,6 @@ c / sqrt(var + eps).
 
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from itertools import islice
 
 from ..axes import Axes
 from ..program import Program, Step
@@ -105,33 +104,53 @@ def substituted(expr: Expr, numbers: Leaf, sizes: Mapping[str, int], limit: int 
     numbers(name) gives the cells that a symbol stands for, as text: several under a sum, else one.
     """
 
-    def put(e: Expr) -> Expr:
+    def put(e: Expr, k: int = 0) -> Expr:
         match e:
             case Symbol():
-                return Literal(numbers(e.name)[0])
+                cells = numbers(e.name)
+                return Literal(cells[k if len(cells) > 1 else 0])
             case Size():
                 return Literal(f"{sizes[e.axis]:,}")
             case Infix():
-                return Infix(e.sign, put(e.left), put(e.right))
+                return Infix(e.sign, put(e.left, k), put(e.right, k))
             case Ratio():
-                return Ratio(put(e.top), put(e.bottom))
+                return Ratio(put(e.top, k), put(e.bottom, k))
             case Root():
-                return Root(put(e.of))
+                return Root(put(e.of, k))
             case Square():
-                return Square(put(e.base))
-            case Total(_, Symbol(name)):
-                return _terms(numbers(name), limit)
+                return Square(put(e.base, k))
+            case Total():
+                count = max(len(numbers(name)) for name in names(e.body))
+                return _sum([put(e.body, at) for at in range(count)], limit)
             case Call():
-                return Call(e.name, tuple(map(put, e.args)))
+                return Call(e.name, tuple(put(arg, k) for arg in e.args))
         return e
 
     return put(expr)
 
 
-def _terms(cells: list[str], limit: int) -> Expr:
-    shown: list[Expr] = [Literal(cell) for cell in islice(cells, limit)]
-    if len(cells) > limit:
-        shown[-1:] = [Literal("…"), Literal(cells[-1])]
+def names(e: Expr) -> set[str]:
+    """The values that an expression speaks of."""
+    match e:
+        case Symbol():
+            return {e.name}
+        case Infix():
+            return names(e.left) | names(e.right)
+        case Ratio():
+            return names(e.top) | names(e.bottom)
+        case Root():
+            return names(e.of)
+        case Square():
+            return names(e.base)
+        case Total():
+            return names(e.body)
+        case Call():
+            return set().union(*map(names, e.args))
+    return set()
+
+
+def _sum(terms: list[Expr], limit: int) -> Expr:
+    shown = terms if len(terms) <= limit else [*terms[: limit - 1], Literal("…"), terms[-1]]
     total = shown[0]
     for term in shown[1:]:
         total = Infix("+", total, term)

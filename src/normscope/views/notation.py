@@ -104,7 +104,7 @@ def _strength(e: Expr) -> int:
         case Ratio():
             return 3
         case Literal(text):
-            return 1 if text.startswith(("-", "−")) or " " in text else 9
+            return 1 if text.startswith(("-", "−")) or " " in text else 3 if "/" in text else 9
     return 9
 
 
@@ -187,7 +187,7 @@ def mathml(e: Expr) -> Html:
             letter = el("mi", LETTERS.get(e.alias or e.name, (e.name, ""))[0])
             return el("msub", letter, el("mi", ",".join(e.index))) if e.index else letter
         case Literal():
-            return el("mn", e.text) if e.text[-1].isdigit() else el("mi", e.text)
+            return _literal(e.text)
         case Size():
             return el("mi", e.axis)
         case Infix():
@@ -202,6 +202,14 @@ def mathml(e: Expr) -> Html:
         case Total():
             return el("mrow", el("munder", el("mo", "∑"), el("mi", ",".join(e.index))), mathml(e.body))
     return el("mrow", el("mi", e.name), el("mo", "("), *map(mathml, e.args), el("mo", ")"))
+
+
+def _literal(text: str) -> Html:
+    if "/" not in text:
+        return el("mn", text) if text[-1].isdigit() else el("mi", text)
+    top, _, bottom = text.lstrip("-−").partition("/")
+    fraction = el("mfrac", el("mn", top), el("mn", bottom))
+    return el("mrow", el("mo", "−"), fraction) if text[0] in "-−" else fraction
 
 
 def equation(left: Expr, *rights: Expr, block: bool = True) -> Html:

@@ -6,7 +6,7 @@ An action is a field and a value. One that cannot be done leaves the state as it
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from ...errors import NormscopeError, StateError
+from ...errors import StateError
 from ...norm import exact_eps
 from ...page.numbers import plain
 from ...steps import forward
@@ -28,36 +28,17 @@ from .state import (
 )
 
 MOST_EDITS = 400
-LOOKING = ("step", "sel", "copy")  # these change what is seen, not what is set: a complaint stands on
+LOOKING = ("step", "sel", "copy")
 
 
-def act(state: State, field: str, value: str, sources: Mapping[str, Source]) -> State:
-    """The state after one action; after one that cannot be done, the same state with `bad` set."""
-    kept = state.bad if field in LOOKING else None
-    state = replace(state, bad=None)
-    try:
-        return replace(check(_done(state, field, value, sources), sources), bad=kept)
-    except (NormscopeError, ValueError):
-        return replace(state, bad=(field[:40], value[:40]))
+def done(sources: Mapping[str, Source]) -> Callable[[State, str, str], State]:
+    """What an action makes of a state; NormscopeError or ValueError where it cannot be done."""
 
+    def perform(state: State, field: str, value: str) -> State:
+        action = ACTIONS.get(field)
+        return check(action(state, value, sources) if action else _edit(state, field, value, sources), sources)
 
-def _done(state: State, field: str, value: str, sources: Mapping[str, Source]) -> State:
-    action = ACTIONS.get(field)
-    return action(state, value, sources) if action else _edit(state, field, value, sources)
-
-
-def complaint(state: State, sources: Mapping[str, Source]) -> str:
-    """Why the last action was not done, or nothing: found by trying it again."""
-    if not state.bad:
-        return ""
-    field, value = state.bad
-    try:
-        check(_done(replace(state, bad=None), field, value, sources), sources)
-    except NormscopeError as error:
-        return str(error)
-    except ValueError:
-        return f"'{value}' is not understood here."
-    return ""
+    return perform
 
 
 def _absolute(state: State, cell: str, sources: Mapping[str, Source], names: tuple[str, ...]) -> str:

@@ -7,9 +7,9 @@ from functools import lru_cache
 from ...page.controls import Complaint
 from ...page.html import Html, el, group
 from ..sources import Source
-from ..state import Query, read, write
+from ..state import Query, act, complaint, read, write
 from . import panels
-from .actions import act, complaint
+from .actions import LOOKING, done
 from .copies import copies
 from .costs import LIMITS, costs
 from .stage import stage, strip
@@ -32,7 +32,7 @@ def state_of(query: Query, sources: Mapping[str, Source]) -> State:
     """The state of an address after its actions; StateError if the address itself is wrong."""
     state = check(read(State, CODECS, query.fields), sources)
     for field, value in query.actions:
-        state = act(state, field, value, sources)
+        state = act(state, field, value, done(sources), LOOKING)
     return state
 
 
@@ -45,7 +45,7 @@ def draw(state: State, sources: Mapping[str, Source]) -> Html:
     """What stands in the page's main element, in regions."""
     view = view_of(state, sources)
     field, value = state.bad or ("", "")
-    text = complaint(state, sources)
+    text = complaint(state, done(sources))
     wrong = Complaint(field, value, text)
     named = {name: source.title for name, source in sources.items()}
     side = el("div", panels.formula(view), panels.cell(view, wrong), class_="side")
@@ -54,7 +54,7 @@ def draw(state: State, sources: Mapping[str, Source]) -> Html:
         el("header", el("h1", TITLE), _lead(view), class_="lead"),
         panels.settings(view, named, wrong),
         el("div", panels.heading(view), stage(view), paging, side, class_="bench"),
-        el("div", panels.transport(), panels.scrubber(view), class_="walk"),
+        panels.walk(view),
         _steps(view),
         el("div", costs(view), _notes(view.norm.center), class_="below"),
         copies(view, f"{PATH}?{canonical(replace(state, copy=''))}"),
@@ -67,7 +67,9 @@ def _lead(view: View) -> Html:
 
 
 def _steps(view: View) -> Html:
-    scale = "Colours are scaled to the cells shown of each tensor: blue below zero, orange above, the number in the cell."
+    scale = (
+        "Blue is below zero, orange above; colours are scaled to the cells shown of each tensor."
+    )
     return el("section", el("h2", "All steps"), el("p", scale, class_="hint"), strip(view), class_="all")
 
 

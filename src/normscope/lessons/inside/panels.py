@@ -1,11 +1,11 @@
 """The panels round the stage of "Inside LayerNorm": settings, scrubber, formula, the pinned cell."""
 
 import math
-from functools import lru_cache
 
 from ...page.controls import Complaint, Span, button, entry, grouped, select, slider
 from ...page.html import Html, el, group, region
 from ...page.numbers import fixed, general, plain
+from ...page.scrubber import scrubber, transport
 from ...presets import PRESETS
 from ...program import PARAMETERS
 from ...views.formula import ROOT, expression, substituted
@@ -55,60 +55,14 @@ def _size(view: View, axis: str, wrong: Complaint) -> Html | None:
     return None
 
 
-def scrubber(view: View) -> Html:
-    """All steps on one line: a slider, buttons, and a name to jump to each."""
-    steps = view.steps
-    at = steps.index(view.state.step)
-    spoken = f"step {at + 1} of {len(steps)}: {view.title(view.state.step)}"
-    reach = el(
-        "input",
-        type="range",
-        id="step",
-        min=0,
-        max=len(steps) - 1,
-        step=1,
-        value=at,
-        data_do="step",
-        data_pair="step",
-        aria_label="Step",
-        aria_valuetext=spoken,
-    )
-    jumps = (
-        el(
-            "li",
-            el(
-                "button",
-                el("span", str(i + 1), class_="nr"),
-                symbol(name, view),
-                el("span", view.title(name).partition(":")[0], class_="word"),
-                type="button",
-                data_do=f"step:{i}",
-                aria_current="step" if i == at else None,
-            ),
-        )
-        for i, name in enumerate(steps)
-    )
-    body = group(reach, el("ol", *jumps))
-    return region(el("div", body, id="scrub", class_="scrub"), "scrub")
-
-
-@lru_cache(maxsize=1)
-def transport() -> Html:
-    """Back, play, forward: they move the scrubber's slider."""
-
-    def bump(text: str, label: str, by: str) -> Html:
-        return el("button", text, type="button", data_bump="step", data_by=by, aria_label=label)
-
-    play = el("button", "Play", type="button", data_play="step", aria_pressed="false")
-    return el(
-        "div",
-        bump("|◀", "First step", "min"),
-        bump("◀", "Step back", "-1"),
-        play,
-        bump("▶", "Step forward", "1"),
-        bump("▶|", "Last step", "max"),
-        class_="transport",
-    )
+def walk(view: View) -> Html:
+    """All steps on one line, and the buttons that walk them."""
+    at = view.steps.index(view.state.step)
+    names = [
+        group(symbol(name, view), el("span", view.title(name).partition(":")[0], class_="word")) for name in view.steps
+    ]
+    spoken = f"step {at + 1} of {len(view.steps)}: {view.title(view.state.step)}"
+    return el("div", transport("step"), scrubber("step", "Step", names, at, spoken), class_="walk")
 
 
 def heading(view: View) -> Html:
