@@ -107,7 +107,15 @@ def test_a_trace_is_a_mapping_of_its_steps():
     assert trace.notes == ("beta is not given: zeros, its initial value.",)
     assert repr(trace).splitlines()[:2] == [
         "Trace of LayerNorm 'S [d]' of x (S=1, d=2)",
-        "  mu     1x1          mean(x) over d",
+        "  mu      1x1  mean(x) over d",
+    ]
+
+
+def test_a_long_name_does_not_touch_its_shape():
+    update = ns.running_statistics([[1.0], [3.0]], ns.batch_norm(), [0.0], [1.0])
+    assert repr(update).splitlines()[5:7] == [
+        "  mean_change       1x1  sub(mu, running_mean)",
+        "  mean_step         1x1  mul(mean_change, momentum)",
     ]
 
 
@@ -131,12 +139,36 @@ def test_a_name_that_the_norm_lacks_is_absent(norm, absent):
 
 def test_without_scale_and_shift_y_is_xhat():
     trace = ns.trace(np.array([[1.0, 3.0]]), ns.layer_norm(elementwise_affine=False))
-    assert "y" in trace
-    assert "y" not in list(trace)
-    assert trace["y"] is trace["xhat"]
+    assert list(trace) == list(trace.keys()) == ["mu", "c", "q", "var", "v", "r", "xhat", "y"]
+    assert len(trace) == len(list(trace)) == 8
+    assert dict(trace).get("y") is trace.get("y") is trace["y"] is trace["xhat"]
     assert trace.axes("y") == trace.axes("xhat")
     only_beta = ns.trace([[1.0, 3.0]], ns.Norm("S [d]", "d", eps=0, scale=False), beta=[1.0, 1.0])
     assert (list(only_beta)[-2:], only_beta["y"]) == (["xhat", "y"], [[0.0, 2.0]])
+
+
+def test_running_statistics_have_no_y():
+    update = ns.running_statistics([[1.0], [3.0]], ns.batch_norm(), [0.0], [1.0])
+    assert "y" not in update and "y" not in list(update)
+    with pytest.raises(KeyError, match="BatchNorm has no step 'y'; its steps are mu c"):
+        update.output  # noqa: B018
+
+
+@pytest.mark.parametrize("name", NORMS)
+@pytest.mark.parametrize("dtype, width", [("float16", 4), ("float32", 4), ("float64", 8), ("int8", 8)])
+def test_lesson_A8_a_trace_keeps_every_value_and_says_so(name, dtype, width):
+    norm, inputs = given(name, dtype)
+    trace = ns.trace(norm=norm, **inputs)
+    tensors = [trace.inputs[each] for each, axes in trace.program.inputs if each != "eps"]
+    arrays_kept = [*tensors, *(trace[step.name] for step in trace.program)]
+    assert trace.bytes == sum(array.nbytes for array in arrays_kept)
+    assert {array.itemsize for array in arrays_kept} == {width}
+    cost = ns.ledger(norm, inputs["x"].shape, "float64" if width == 8 else "float32")
+    assert trace.bytes == cost.trace_bytes > cost.peak_bytes
+    assert f"keeps every step apart: {trace.bytes:,} bytes (" in cost.text()
+    assert (
+        ns.trace(norm=norm, **{key: value.tolist() for key, value in inputs.items()}).bytes == 8 // width * trace.bytes
+    )
 
 
 # Dtypes
@@ -172,12 +204,12 @@ def test_integers_in_lists_are_noted():
 
 @pytest.mark.parametrize(
     "dtype, eps",
-    {"float64": 2**-52, "float32": 2**-23, "float16": 2**-10, "bfloat16": 2**-7, "int32": 2**-52}.items(),
+    {"float64": 2**-52, "float32": 2**-23, "float16": 2**-23, "bfloat16": 2**-23, "int32": 2**-52}.items(),
 )
-def test_eps_none_is_that_of_the_dtype_of_x(dtype, eps):
+def test_eps_none_is_that_of_the_dtype_computed_in(dtype, eps):
     trace = ns.trace(np.ones((1, 2)).astype(getattr(ml_dtypes, dtype, dtype)), ns.rms_norm())
     assert trace.inputs["eps"] == eps
-    assert f"eps is finfo(dtype of x).eps = {eps:.6g}." in trace.notes
+    assert f"eps is finfo(dtype computed in).eps = {eps:.6g}." in trace.notes
     assert ns.trace([[1.0, 1.0]], ns.rms_norm()).inputs["eps"] == 2**-52
 
 

@@ -2,6 +2,7 @@
 
 import math
 import time
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -43,9 +44,31 @@ def test_infinities_of_both_signs_give_nan_without_a_warning():
         assert np.all(np.isfinite(trace["y"][1]))
 
 
-def test_a_sum_that_overflows_is_infinite():
-    for trace in both([[1e308, 1e308], [1.0, 2.0]]):
-        assert trace["mu"][0][0] == math.inf
+def test_a_mean_whose_sum_overflows():
+    """Plain cells give the mean; arrays, which only add, infinity (not nan)."""
+    array, plain = both([[1e308, 1e308], [1.0, 2.0]])
+    assert array["mu"].tolist() == [[math.inf], [1.5]]
+    assert (plain["mu"], plain["c"][0], plain["y"][0]) == ([[1e308], [1.5]], [0.0, 0.0], [0.0, 0.0])
+
+
+@pytest.mark.parametrize(
+    "row, mean",
+    [
+        ([1e308, 1e308, -1e308, -1e308], 0.0),
+        ([1.5e308, 1.7e308, 5e-324], 1.0666666666666667e308),
+        ([-1e308] * 100, -1e308),
+        ([1e308, 1e308, math.inf], math.inf),
+        ([1e308, 1e308, -math.inf], -math.inf),
+        ([1e308, 1e308, math.inf, -math.inf], math.nan),
+        ([1e308, 1e308, math.nan], math.nan),
+    ],
+)
+def test_means_of_plain_cells_do_not_overflow_on_the_way(row, mean):
+    found = ns.trace([row])["mu"][0][0]
+    assert found == pytest.approx(mean, rel=1e-15, nan_ok=True)
+    if math.isfinite(mean):
+        exact = sum(map(Fraction, row)) / len(row)
+        assert abs(Fraction(found) - exact) <= abs(exact) / 2**52
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -95,9 +118,7 @@ def _read_only(x):
 
 
 @pytest.mark.parametrize("view", VIEWS)
-@pytest.mark.parametrize(
-    "norm", [ns.layer_norm(), ns.batch_norm(), ns.group_norm(2)], ids=lambda norm: norm.name
-)
+@pytest.mark.parametrize("norm", [ns.layer_norm(), ns.batch_norm(), ns.group_norm(2)], ids=lambda norm: norm.name)
 def test_any_strides(norm, view):
     x = VIEWS[view](RNG.normal(size=(8, 12)))
     trace, plain = ns.trace(x, norm), ns.trace(np.ascontiguousarray(x), norm)
@@ -161,6 +182,26 @@ def test_statistics_over_a_million_rows_keep_their_digits():
     trace = ns.trace(x, ns.batch_norm(affine=False))
     np.testing.assert_allclose(np.ravel(trace["mu"]), x.mean(0, dtype=float), rtol=3e-7)
     np.testing.assert_allclose(np.ravel(trace["var"]), x.var(0, dtype=float), rtol=3e-7)
+
+
+LAYOUTS = {
+    "Fortran order": np.asfortranarray,
+    "transposed": lambda x: np.ascontiguousarray(x.T).T,
+    "every other row of it": lambda x: np.repeat(np.asfortranarray(x), 2, axis=0)[::2],
+    "C order": np.ascontiguousarray,
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("mean", [0, 100])
+def test_float32_statistics_do_not_depend_on_the_order_in_memory(layout, mean):
+    """NumPy adds pairwise along the last axis in memory alone."""
+    x = LAYOUTS[layout]((np.random.default_rng(1).normal(size=(2, 500_000)) + mean).astype(np.float32))
+    trace, wide = ns.trace(x), ns.trace(x.astype(float))
+    digit = np.finfo(np.float32).eps
+    assert np.all(np.abs(trace["mu"] - wide["mu"]) <= 2 * digit * (1 + mean))
+    np.testing.assert_allclose(trace["var"], wide["var"], rtol=4 * digit)
+    assert np.max(np.abs(trace["y"] - wide["y"])) <= 4 * digit * (5 + mean)
 
 
 def test_more_axes_than_letters():

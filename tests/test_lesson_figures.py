@@ -4,9 +4,11 @@ import json
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import normscope as ns
+from normscope.lessons.sources import minilm
 from normscope.steps import output
 
 GOLDEN = json.loads(Path(__file__).with_name("golden").joinpath("lessons.json").read_text())
@@ -179,6 +181,18 @@ def test_rms_norm_costs(w):
 def test_lesson_A11_a_fused_kernel_moves_x_y_and_the_parameters():
     cost = ns.ledger(norm(), (2, 4, 8), "bfloat16")
     assert cost.fused_bytes == 2 * 64 * 2 + 2 * 8 * 2
+
+
+@pytest.mark.parametrize("kind", ["plain cells", "float32", "float64"])
+def test_lesson_A10_real_activations_give_the_recorded_output(kind):
+    """All 14 x 384 cells, with the recorded gamma, beta and eps, to 1e-6."""
+    source = minilm()
+    x = source.rows(range(1), range(14))
+    given = x if kind == "plain cells" else np.array(x, kind)
+    trace = ns.trace(given, ns.layer_norm(384, source.eps), source.gamma, source.beta)
+    y = np.array(source.y, float).reshape(1, 14, 384)
+    assert np.shape(trace["y"]) == y.shape
+    assert np.max(np.abs(np.array(trace["y"], float) - y)) <= 1e-6
 
 
 # B. A named step: the exact view has its own tests; here its floats

@@ -32,9 +32,7 @@ def cases() -> dict[str, list[Any]]:
         importlib.import_module(f"{NODE}.{module}")
     collected = getattr(node, "_NodeTestCases", None)
     if collected is None:
-        pytest.fail(
-            f"onnx {onnx.__version__}: {NODE} has no _NodeTestCases; find its new name for test_onnx.py"
-        )
+        pytest.fail(f"onnx {onnx.__version__}: {NODE} has no _NodeTestCases; find its new name for test_onnx.py")
     made: dict[str, list[Any]] = {operator: [] for operator in OPERATORS}
     for case in collected:
         operator = case.model.graph.node[0].op_type

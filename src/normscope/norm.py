@@ -4,18 +4,21 @@ A known mistake is a field with a wrong value (the wrong axes, a foreign correct
 whatever reads a norm can read a mistaken one as well.
 """
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from decimal import Decimal
 from fractions import Fraction
-from math import prod
+from math import prod, ulp
 from typing import Any
 
-from .axes import ELLIPSIS, Axes, Pattern, dimensions, parse, sized, whole
+from .axes import ELLIPSIS, Axes, Pattern, dimensions, order, parse, sized, whole
 from .errors import NormError, ShapeError
 
 Number = int | float | str | Fraction
-LONGEST_EPS = 300
+EPS_RANGE = Fraction(ulp(0.0)), Fraction(sys.float_info.max)
+EPS_DIGITS = 1000  # of its denominator, so that its text can be read back
+SHOWN = 40  # characters of a wrong eps in a message
 
 
 @dataclass(frozen=True)
@@ -24,8 +27,8 @@ class Norm:
 
     pattern     the axes of x in order, the reduced ones in brackets: `"B S [d]"`, `"N (g [c]) [...]"`
     affine      the axes of gamma and beta, such as `"d"` or `"(g c)"`; None: the layer has neither
-    eps         added to the variance, kept as `Fraction(str(eps))`; None: finfo(dtype of x).eps, as in
-                PyTorch's RMSNorm
+    eps         added to the variance, kept as `Fraction(str(eps))`; None: finfo(dtype computed in).eps,
+                as PyTorch's RMSNorm adds it
     correction  the variance divides by the count of reduced cells less this
     center      subtract the mean first; without it the norm is an RMSNorm
     scale       there is a gamma
@@ -79,7 +82,7 @@ class Norm:
             "shift": has_affine and _flag("shift", shift),
             "running": _flag("running", running),
             "sizes": known,
-            "name": name or _kind(layout, center),
+            "name": name or _kind(layout, affine if has_affine else None, center),
         }
         if not layout.over:
             raise NormError(f"pattern '{pattern}' reduces no axis; put brackets round one, as in 'B S [d]'.")
@@ -169,16 +172,28 @@ class Norm:
 
 def exact_eps(eps: Number) -> Fraction:
     """eps as the decimal that a person wrote: 1e-5 is 1/100000, not the nearest float64."""
-    text = str(eps).strip()
+    shown = "too long to write"  # Python's str() refuses thousands of digits
     try:
-        if len(text) > LONGEST_EPS or ("/" not in text and abs(Decimal(text).adjusted()) > LONGEST_EPS):
+        text = str(eps).strip()
+        shown = text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
+        value = _fraction(text)
+        if value > 0 and not EPS_RANGE[0] <= value <= EPS_RANGE[1]:
             raise ValueError(text)
-        value = Fraction(text)
     except (ArithmeticError, ValueError):
-        raise NormError(f"eps is {text[:40]}; it must be a finite number, such as 1e-5.") from None
+        bounds = "0 or a number from 5e-324 to 1.8e308, such as 1e-5"
+        raise NormError(f"eps is {shown}; it must be {bounds}.") from None
     if value < 0:
-        raise NormError(f"eps is {text[:40]}; it must not be negative: it keeps variance + eps above zero.")
+        raise NormError(f"eps is {shown}; it must not be negative: it keeps variance + eps above zero.")
+    if value.denominator >= 10**EPS_DIGITS:
+        raise NormError(f"eps is {shown}; it must have at most {EPS_DIGITS} digits.")
     return value
+
+
+def _fraction(text: str) -> Fraction:
+    """The value of a text, refused before a long exponent is written out and fills memory."""
+    if len(text) > 3 * EPS_DIGITS or ("/" not in text and abs(Decimal(text).adjusted()) > EPS_DIGITS):
+        raise ValueError(text)
+    return Fraction(text)
 
 
 def _correction(correction: int) -> int:
@@ -203,6 +218,10 @@ def _affine(layout: Pattern, affine: str | None) -> Pattern:
             raise NormError(f"affine '{affine}' names axis '{axis}'; the pattern '{layout}' has {_list(layout.axes)}.")
     if params.over:
         raise NormError(f"affine '{affine}' has brackets; it only names axes, as in 'd'.")
+    if params.axes != order(params.axes, layout.axes):
+        rest = iter(order(params.axes, layout.axes))
+        right = Pattern(tuple(tuple(next(rest) for _ in dim) for dim in params.dims), ())
+        raise NormError(f"affine '{affine}' is not in the order of the pattern '{layout}'; write '{right}'.")
     return params
 
 
@@ -226,9 +245,25 @@ def _count(what: str, size: object) -> int:
     return count
 
 
-def _kind(layout: Pattern, center: bool) -> str:
-    trailing = layout.axes[-len(layout.over) :] == layout.over
-    return ("LayerNorm" if center else "RMSNorm") if trailing else "norm"
+def _kind(layout: Pattern, affine: str | None, center: bool) -> str:
+    """What people call a norm of this pattern; "norm" where they have no name for it."""
+    dims, kept, over = layout.dims, layout.kept, layout.over
+    trailing = layout.axes[-len(over) :] == over
+    if center and dims[0][0] in over and len(kept) == 1:
+        return "BatchNorm"
+    if center and trailing and len(dims) > 1 and len(dims[0]) == 1 and _is_split(dims[1], over) and len(kept) == 2:
+        return "GroupNorm"
+    is_image = center and trailing and kept == tuple(axis for dim in dims[:2] for axis in dim)
+    if is_image and (affine == kept[1] if affine else kept == ("N", "C")):
+        return "InstanceNorm"
+    if trailing and (kept or len(over) == 1):  # over every axis, the batch too, it has no name
+        return "LayerNorm" if center else "RMSNorm"
+    return "norm"
+
+
+def _is_split(dim: Axes, over: Axes) -> bool:
+    """Whether a dimension is split into axes of which some are reduced and some not."""
+    return len(dim) > 1 and len(set(dim) & set(over)) in range(1, len(dim))
 
 
 def _list(axes: Axes) -> str:
@@ -271,7 +306,11 @@ def rms_norm(
     eps: Number | None = None,
     elementwise_affine: bool = True,
 ) -> Norm:
-    """RMSNorm: no mean, no beta; its variance is the mean square. eps None is finfo(dtype of x).eps.
+    """RMSNorm: no mean, no beta; its variance is the mean square.
+
+    eps None is finfo(dtype computed in).eps. For float16 and bfloat16 that is float32's 1.19e-7: PyTorch's
+    documentation says the eps of x's dtype, but PyTorch 2.13 adds float32's (the eps that F.rms_norm's output
+    for cells of 1e-3 implies; recorded in tests/golden).
 
     https://docs.pytorch.org/docs/stable/generated/torch.nn.RMSNorm.html; Zhang and Sennrich 2019,
     arXiv:1910.07467.

@@ -90,6 +90,15 @@ class Program:
         """The axes of every input and every step."""
         return dict(self.inputs) | {step.name: step.axes for step in self.steps}
 
+    def shape(self, value: str | Axes, sizes: Mapping[str, int]) -> tuple[int, ...]:
+        """The shape of a value, by its name or its axes: all axes of the program, 1 for those that it lacks.
+
+        >>> Program(("S", "d"), (("x", ("S", "d")),), ()).shape(("S",), {"S": 3, "d": 8})
+        (3, 1)
+        """
+        axes = self.values[value] if isinstance(value, str) else value
+        return tuple(sizes[axis] if axis in axes else 1 for axis in self.axes)
+
     @cached_property
     def by_name(self) -> Mapping[str, Step]:
         """The steps by their names."""

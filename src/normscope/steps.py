@@ -8,11 +8,13 @@ The definition is PyTorch's (torch.nn.LayerNorm and its relatives): the variance
 cells (correction 0) and eps stands inside the root. RMSNorm has no mu and c; its var is the mean square.
 """
 
+from collections.abc import Mapping
 from functools import lru_cache
+from math import prod
 
 from .axes import Axes
 from .norm import Norm
-from .program import Builder, Program
+from .program import PARAMETERS, Builder, Program
 
 STATISTICS = ("running_mean", "running_var")
 NUMBERS = ("eps", "momentum")  # single numbers among the inputs; the others are tensors
@@ -57,6 +59,33 @@ def forward(norm: Norm) -> Program:
 def output(program: Program) -> str:
     """The name of the step that is the layer's output: y, or xhat where there is no affine."""
     return "y" if "y" in program.by_name else "xhat"
+
+
+def results(program: Program) -> dict[str, str]:
+    """Every name that a result goes by, and the step that it is: y is xhat where there is no affine.
+
+    >>> results(forward(Norm("S [d]", center=False)))
+    {'q': 'q', 'var': 'var', 'v': 'v', 'r': 'r', 'xhat': 'xhat', 'y': 'xhat'}
+    """
+    names = {name: name for name in program.by_name}
+    return names | {"y": output(program)} if "xhat" in names else names
+
+
+def is_statistic(norm: Norm, name: str, axes: Axes) -> bool:
+    """Whether a value is one number for each row of reduced cells, and no parameter."""
+    return name not in PARAMETERS and not set(norm.over) & set(axes)
+
+
+def trace_bytes(program: Program, sizes: Mapping[str, int], width: int) -> int:
+    """Bytes of x, the parameters and every step, each kept apart as a trace does, at `width` bytes a cell.
+
+    More than the ledger's peak, where steps share buffers.
+
+    >>> trace_bytes(forward(Norm("S [d]")), {"S": 2, "d": 4}, 4)  # x, c, q, xhat and mu, var, v, r
+    160
+    """
+    tensors = (name for name in program.values if name not in NUMBERS)
+    return width * sum(prod(program.shape(name, sizes)) for name in tensors)
 
 
 def inputs(norm: Norm) -> dict[str, Axes]:

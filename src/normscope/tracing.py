@@ -11,12 +11,12 @@ from typing import Any
 from .axes import Axes, sized
 from .errors import DtypeError, NormError, ShapeError
 from .norm import Norm, layer_norm
+from .page import text
 from .page.html import Html, el
 from .page.notebook import fold, table
-from .page.text import layout
 from .program import PARAMETERS, Program
 from .run import run
-from .steps import NUMBERS, STATISTICS, forward, output, running
+from .steps import NUMBERS, STATISTICS, forward, output, results, running, trace_bytes
 from .views import arrays, cells
 
 FLOAT64_EPS = 2.0**-52
@@ -32,11 +32,13 @@ class Trace(Mapping[str, Any]):
     notes     what a reader should know: a dtype that was widened, a gamma that was not given
 
     A value is nested lists if x was, else an array; it has all axes of the program, those that it lacks
-    with size 1. `y` is always there: without gamma and beta it is xhat.
+    with size 1. A forward pass always has a `y`: without gamma and beta it is xhat. A trace keeps every
+    value apart and so holds more, `bytes`, than the peak of a staged run, which reuses its buffers
+    (`ledger(...).peak_bytes`).
 
     >>> t = trace([[1.0, 3.0]], Norm("S [d]", eps=0))
     >>> list(t), t["mu"], t["y"]
-    (['mu', 'c', 'q', 'var', 'v', 'r', 'xhat'], [[2.0]], [[-1.0, 1.0]])
+    (['mu', 'c', 'q', 'var', 'v', 'r', 'xhat', 'y'], [[2.0]], [[-1.0, 1.0]])
     """
 
     def __init__(
@@ -55,41 +57,44 @@ class Trace(Mapping[str, Any]):
         self.shape = shape
         self.inputs = {name: plain(values[name], name in NUMBERS) for name, _ in program.inputs}
         self._values = values
+        self._results = results(program)
 
     def __getitem__(self, name: str) -> Any:
-        if name == "y" and name not in self.program.by_name:
-            name = output(self.program)
-        if name not in self.program.by_name:
-            raise self._lacks(name)
-        return plain(self._values[name])
+        return plain(self._values[self._step(name)])
 
-    def _lacks(self, name: str) -> KeyError:
-        return KeyError(f"{self.norm.name} has no step '{name}'; its steps are {' '.join(self)}.")
+    def _step(self, name: str) -> str:
+        if name not in self._results:
+            raise KeyError(f"{self.norm.name} has no step '{name}'; its steps are {' '.join(self)}.")
+        return self._results[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.program.by_name)
+        return iter(self._results)
 
     def __len__(self) -> int:
-        return len(self.program)
+        return len(self._results)
 
     def __contains__(self, name: object) -> bool:
-        return name == "y" or name in self.program.by_name
+        return name in self._results
 
     def axes(self, name: str) -> Axes:
         """The axes of an input or a step; its value has size 1 along every other."""
-        if name not in self and name not in self.inputs:
-            raise self._lacks(name)
-        return self.program.values[output(self.program) if name == "y" else name]
+        return self.program.values[name if name in self.inputs else self._step(name)]
 
     def shape_of(self, name: str) -> tuple[int, ...]:
-        """The shape of a step's value: all axes of the program, size 1 for those reduced away."""
-        axes = self.axes(name)
-        return tuple(self.sizes[axis] if axis in axes else 1 for axis in self.program.axes)
+        """The shape of an input or a step: all axes of the program, size 1 for those that it lacks."""
+        return self.program.shape(self.axes(name), self.sizes)
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of x, the parameters and every step; of plain cells what they would take as float64."""
+        x = self._values["x"]
+        bits = 64 if isinstance(x, cells.Cells) else x.__array_namespace__().finfo(x.dtype).bits
+        return trace_bytes(self.program, self.sizes, bits // 8)
 
     @property
     def output(self) -> Any:
         """y in the shape of x (a grouped norm computes with its channels split)."""
-        y = self._values[output(self.program)]
+        y = self._values[self._step("y")]
         if isinstance(y, cells.Cells):
             return cells.Cells(self.shape, y.flat).nested()
         return y.__array_namespace__().reshape(y, self.shape)
@@ -100,10 +105,9 @@ class Trace(Mapping[str, Any]):
         return f"{self.norm.name} '{self.norm.pattern}' of x {sized(self.program.axes, self.sizes)}"
 
     def __repr__(self) -> str:
-        lines = [f"Trace of {self.title}"]
-        for step in self.program:
-            lines.append(f"  {step.name:<7}{'x'.join(map(str, self.shape_of(step.name))):<12} {step.call}")
-        return "\n".join([*lines, *(f"  {note}" for note in self.notes)])
+        rows = [[step.name, "x".join(map(str, self.shape_of(step.name))), step.call] for step in self.program]
+        lines = [*text.table(rows, "<<<").splitlines(), *self.notes]
+        return "\n".join([f"Trace of {self.title}", *(f"  {line}" for line in lines)])
 
     def _repr_html_(self) -> str:
         """For a notebook: every step folded under its title, the output open, each a window of its cells."""
@@ -115,7 +119,7 @@ class Trace(Mapping[str, Any]):
         return str(el("div", el("p", f"Trace of {self.title}"), *notes, *folded))
 
     def _table(self, name: str, values: Any) -> Html:
-        return table(*layout(self.program.axes, self.shape_of(name), values, self.axes(name)))
+        return table(*text.layout(self.program.axes, self.shape_of(name), values, self.axes(name)))
 
 
 def plain(value: Any, single: bool = False) -> Any:
@@ -139,7 +143,8 @@ def trace(
     x is nested lists of numbers, a NumPy array or any Array API array, and is never modified; float32 and
     float64 are computed in their own dtype, integers in float64, narrower floats in float32 (a note says
     so). gamma and beta have the shape of the norm's affine axes and, if not given, the layer's initial
-    values, ones and zeros. running_mean and running_var belong to `batch_norm(training=False)`.
+    values, ones and zeros. running_mean and running_var belong to `batch_norm(training=False)`. A mean of
+    arrays is infinite where its sum overflows; of plain cells it is not.
 
     >>> trace([[1, 3]], layer_norm(eps=0), gamma=[2, 2])["y"]
     [[-2.0, 2.0]]
@@ -182,7 +187,7 @@ def _trace(x: Any, norm: Norm, program_of: Any, given: Mapping[str, Any], number
     values = {"x": x} | dict(numbers)
     if "eps" in numbers and norm.eps is None:
         values["eps"] = arrays.machine_eps(x) if arrays.is_array(x) else FLOAT64_EPS
-        notes.append(f"eps is finfo(dtype of x).eps = {values['eps']:.6g}.")
+        notes.append(f"eps is finfo(dtype computed in).eps = {values['eps']:.6g}.")
     wanted = [name for name, _ in program.inputs if name not in ("x", *NUMBERS)]
     _refuse(norm, given, wanted)
     for name in wanted:

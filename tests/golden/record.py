@@ -13,6 +13,7 @@ import numpy as np
 
 FILE = Path(__file__).with_name("torch.npz")
 DTYPES = ("float32", "float64")
+HALVES = ("float16", "bfloat16")  # recorded as float32, which holds them exactly
 MOMENTUM = 0.1
 
 
@@ -24,7 +25,8 @@ class Case:
     arguments  of our constructor of that name: normalized_shape, eps, num_groups, training ...
     affine     which of gamma and beta are given
     data       normal: spread 1; level: each row at a level and spread of its own; far: mean 10,000;
-               constant: the first row has one value
+               constant: the first row has one value; small: spread 0.001, where eps weighs
+    halves     recorded in float16 and bfloat16 too
     """
 
     name: str
@@ -33,6 +35,12 @@ class Case:
     arguments: Mapping[str, Any] = field(default_factory=dict)
     affine: tuple[str, ...] = ("gamma", "beta")
     data: str = "level"
+    halves: bool = False
+
+    @property
+    def dtypes(self) -> tuple[str, ...]:
+        """The dtypes that it is recorded in."""
+        return DTYPES + HALVES * self.halves
 
     @property
     def param_shape(self) -> tuple[int, ...]:
@@ -56,9 +64,12 @@ CASES = [
     Case("layer_norm_far", "layer_norm", (2, 4, 8), data="far"),
     Case("layer_norm_constant_row", "layer_norm", (3, 8), data="constant"),
     Case("layer_norm_d1", "layer_norm", (5, 1)),
-    Case("rms_norm_2d", "rms_norm", (4, 8), {}, ("gamma",)),
+    Case("rms_norm_2d", "rms_norm", (4, 8), {}, ("gamma",), halves=True),
     Case("rms_norm_eps", "rms_norm", (2, 4, 8), {"eps": 1e-6}, ("gamma",)),
-    Case("rms_norm_eps_none", "rms_norm", (2, 4, 8), {"eps": None}, ("gamma",)),
+    Case("rms_norm_eps_none", "rms_norm", (2, 4, 8), {"eps": None}, ("gamma",), halves=True),
+    Case("rms_norm_small", "rms_norm", (2, 16), {"eps": None}, ("gamma",), "small", halves=True),
+    Case("rms_norm_small_eps", "rms_norm", (2, 16), {"eps": 1e-5}, ("gamma",), "small", halves=True),
+    Case("rms_norm_small_no_affine", "rms_norm", (2, 16), {"elementwise_affine": False}, NONE, "small", halves=True),
     Case("rms_norm_no_affine", "rms_norm", (2, 4, 8), {"elementwise_affine": False}, NONE),
     Case("rms_norm_two_axes", "rms_norm", (2, 3, 4, 5), {"normalized_shape": [4, 5]}, ("gamma",)),
     Case("rms_norm_far", "rms_norm", (2, 4, 8), {}, ("gamma",), "far"),
@@ -95,7 +106,16 @@ def inputs(case: Case, dtype: str, seed: int = 0) -> dict[str, np.ndarray]:
     if case.kind == "batch_norm":
         made["running_mean"] = rng.normal(size=case.shape[1])
         made["running_var"] = rng.uniform(0.5, 2, case.shape[1])
+    if dtype in HALVES:
+        return {name: value.astype(dtype_of(dtype)).astype("float32") for name, value in made.items()}
     return {name: value.astype(dtype) for name, value in made.items()}
+
+
+def dtype_of(half: str) -> np.dtype:
+    """NumPy's dtype of float16 or bfloat16."""
+    import ml_dtypes
+
+    return np.dtype(getattr(ml_dtypes, half, half))
 
 
 def _x(case: Case, rng: np.random.Generator) -> np.ndarray:
@@ -105,20 +125,29 @@ def _x(case: Case, rng: np.random.Generator) -> np.ndarray:
         return x * rng.uniform(0.1, 4, rows) + rng.uniform(-9, 9, rows)
     if case.data == "constant":
         x[0] = 3.3
-    return x + 10_000 * (case.data == "far")
+    return x * 0.001 if case.data == "small" else x + 10_000 * (case.data == "far")
 
 
-def outputs(case: Case, given: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """What PyTorch gives: y and, for a BatchNorm that trains, the running statistics after it.
+def outputs(case: Case, given: Mapping[str, np.ndarray], dtype: str = "") -> dict[str, np.ndarray]:
+    """What PyTorch gives: y; of a LayerNorm its kernel's mean and rstd; of a BatchNorm that trains the running
+    statistics after it. `dtype` is that of the tensors, if not that of the arrays.
 
-    Of a gpt2 case y is GPT-2's, and `torch_y` PyTorch's LayerNorm of the same input.
+    Of a gpt2 case y is GPT-2's, with its mean u, variance s and normalized x, and `torch_y` is PyTorch's
+    LayerNorm of the same input.
     """
     import torch
 
     tensors = {name: torch.from_numpy(value.copy()) for name, value in given.items()}
+    if dtype in HALVES:
+        halves = {name: value.to(getattr(torch, dtype)) for name, value in tensors.items()}
+        return {"y": _torch(case, torch.nn.functional, halves).float().numpy()}
     made = {"y": _torch(case, torch.nn.functional, tensors).numpy()}
     if case.kind == "gpt2":
-        return {"y": gpt2(given["x"], given["gamma"], given["beta"]), "torch_y": made["y"]}
+        return gpt2(given["x"], given["gamma"], given["beta"]) | {"torch_y": made["y"]}
+    if case.kind == "layer_norm":
+        parameters = tensors.get("gamma"), tensors.get("beta"), case.arguments.get("eps", 1e-5)
+        kernel = torch.native_layer_norm(tensors["x"], case.param_shape, *parameters)
+        made |= {"mean": kernel[1].numpy(), "rstd": kernel[2].numpy()}
     if case.kind == "batch_norm" and case.arguments.get("training", True):
         made |= {f"new_{name}": tensors[name].numpy() for name in ("running_mean", "running_var")}
     return made
@@ -140,23 +169,23 @@ def _torch(case: Case, functional: Any, tensors: Mapping[str, Any]) -> Any:
     return functional.batch_norm(x, mean, var, weight, bias, training, MOMENTUM, **eps)
 
 
-def gpt2(x: np.ndarray, g: np.ndarray, b: np.ndarray, epsilon: float = 1e-5) -> np.ndarray:
-    """`norm` of GPT-2's src/model.py, TensorFlow's functions written as NumPy's.
+def gpt2(x: np.ndarray, g: np.ndarray, b: np.ndarray, epsilon: float = 1e-5) -> dict[str, np.ndarray]:
+    """`norm` of GPT-2's src/model.py, TensorFlow's functions written as NumPy's: y and what it is made of.
 
     https://github.com/openai/gpt-2/blob/master/src/model.py
     """
     u = np.mean(x, axis=-1, keepdims=True)
     s = np.mean(np.square(x - u), axis=-1, keepdims=True)
     x = (x - u) * (1 / np.sqrt(s + np.asarray(epsilon, x.dtype)))
-    return x * g + b
+    return {"u": u, "s": s, "normalized": x, "y": x * g + b}
 
 
 def recorded() -> Iterator[tuple[str, np.ndarray]]:
     """Every array of every case by its key in the file, such as `gpt2/float32/y`."""
     for case in CASES:
-        for dtype in DTYPES:
+        for dtype in case.dtypes:
             given = inputs(case, dtype)
-            for name, value in (given | outputs(case, given)).items():
+            for name, value in (given | outputs(case, given, dtype)).items():
                 yield f"{case.name}/{dtype}/{name}", value
 
 

@@ -224,6 +224,18 @@ REFUSED: dict[str, tuple[str, bytes, type[NormscopeError], str]] = {
         FileError,
         "it has a header and no row of numbers; give a row of numbers a line.",
     ),
+    "400 digits": (
+        "x.csv",
+        b"1,2\n3," + b"1" * 400 + b"\n",
+        FileError,
+        "line 2, column 2 is '" + "1" * 30 + "...', beyond float64's 1.8e308; write a smaller number, or inf.",
+    ),
+    "a large exponent": (
+        "x.csv",
+        b"a,b\n-1e309,2\n",
+        FileError,
+        "line 2, column 1 is '-1e309', beyond float64's 1.8e308; write a smaller number, or inf.",
+    ),
     "missing value": (
         "x.csv",
         b"1,2\n3,\n",
@@ -416,7 +428,7 @@ def test_a_source_is_not_silently_shorter_than_asked_for():
         source_of(np.zeros((2, 3, 4))).rows(range(1), range(2, 5))
 
 
-@pytest.mark.parametrize(("dtype", "wide"), [("f2", "f4"), (">f4", "f4"), (">f8", "f8"), ("i2", "f8"), ("u8", "f8")])
+@pytest.mark.parametrize(("dtype", "wide"), [("f2", "f8"), (">f4", "f8"), (">f8", "f8"), ("i2", "f8"), ("u8", "f8")])
 def test_rows_are_native_floats(dtype, wide):
     made = source_of(np.ones((2, 3), dtype)).rows(range(1), range(2))
     assert made.dtype == np.dtype(wide) and made.dtype.isnative and made.flags.writeable

@@ -85,6 +85,13 @@ def test_tokens_name_the_rows_and_cannot_steer_the_terminal():
     ]
 
 
+@pytest.mark.parametrize("code", [0, 7, 27, 0x7F, 0x85, 0x200B, *range(0x202A, 0x202F), *range(0x2066, 0x206A)])
+def test_a_token_cannot_turn_the_text_around(code):
+    shown = text.printable(f"a{chr(code)}b")
+    assert shown.isascii() and shown.isprintable()
+    assert shown == f"a{ascii(chr(code))[1:-1]}b"
+
+
 def test_a_tensor_without_rows_is_a_head():
     assert text.tensor("x", ("S", "d"), (0, 2), []) == "x  S=0 d=2\n  S  d=0  1"
 
@@ -120,7 +127,8 @@ var            2 x 4 x 1            32                      0       64       0
 v, r, xhat     2 x 4 x 8           256                      0       72       8
 scaled         2 x 4 x 8           256                      0       64       0
 y              2 x 4 x 8             0                    256       64       0
-total                            1,408  1.38 KiB          576      456       8"""
+total                            1,408  1.38 KiB          576      456       8
+A trace in float32 keeps every step apart: 1,728 bytes (1.69 KiB)."""
 
 
 def test_the_ledgers_repr_is_a_table():
@@ -129,8 +137,9 @@ def test_the_ledgers_repr_is_a_table():
 
 def test_the_ledgers_table_adds_up():
     cost = ns.ledger(ns.layer_norm(elementwise_affine=False), (8, 1024, 768), "bfloat16")
-    *rows, total, note = repr(cost).splitlines()[2:]
-    assert note == "y is xhat: the norm has no gamma and beta."
+    *rows, total, named, apart = repr(cost).splitlines()[2:]
+    assert named == "y is xhat: the norm has no gamma and beta."
+    assert apart == "A trace in float32 keeps every step apart: 100,794,368 bytes (96.1 MiB)."
     exact = [[int(cell.replace(",", "")) for cell in line.split() if cell.replace(",", "").isdigit()] for line in rows]
     assert sum(row[-2] for row in exact[1:]) == cost.flops == 31_465_472
     assert f"{cost.peak_bytes:,}" in total and f"{cost.fused_bytes:,}" in total

@@ -194,16 +194,14 @@ class FileSource:
         return cls(name, shape, _note(tensor), tensor.tokens, lists[0], lists[1], eps, x if x.ndim > 1 else x[None])
 
     def rows(self, b: range, s: range) -> Any:
-        """The rows at indices b of B and s of S as a new array (len(b), len(s), d), float32 or float64."""
+        """The rows at indices b of B and s of S as a new float64 array (len(b), len(s), d): a window is small."""
         import numpy as np
 
         x = self.array
         lead = x.shape[:-2]
         picked = [x[np.unravel_index(i, lead) if lead else ()] for i in b]
         rows = [each[list(s)] for each in picked]
-        wide = x.dtype.kind in "iu" or x.dtype.itemsize == 8
-        made = np.array(rows, np.float64 if wide else np.float32)
-        return made.reshape(len(b), len(s), self.shape[2])
+        return np.array(rows, np.float64).reshape(len(b), len(s), self.shape[2])
 
 
 def _read_page_by_page(array: Any) -> None:

@@ -2,30 +2,25 @@
 
 import os
 from collections.abc import Sequence
-from math import prod
 from pathlib import Path
 
 from ..errors import FileError
 from ..norm import Norm
 from ..page.numbers import bytes_, count
-from ..steps import forward
+from ..steps import forward, trace_bytes
 
 MEMINFO = Path("/proc/meminfo")
 GROUP = Path("/sys/fs/cgroup")  # a container's own limit, cgroup version 2
 
 
 def needed(norm: Norm, shape: Sequence[int], width: int) -> int:
-    """Bytes of x and of every step that a trace keeps, at `width` bytes a cell.
+    """Bytes of a trace of an x of this shape, at `width` bytes a cell.
 
-    More than the ledger's peak, where steps share buffers: a trace keeps each on its own.
-
-    >>> needed(Norm("S [d]"), (2, 4), 4)  # x, c, q, xhat and mu, var, v, r
+    >>> needed(Norm("... [d]"), (2, 4), 4)
     160
     """
     norm = norm.fit(len(shape))
-    sizes = norm.sizes_for(shape)
-    tensors = [axes for name, axes in forward(norm).values.items() if name != "eps"]
-    return width * sum(prod(sizes[axis] for axis in axes) for axes in tensors)
+    return trace_bytes(forward(norm), norm.sizes_for(shape), width)
 
 
 def available() -> int | None:

@@ -8,6 +8,7 @@ from ..norm import Norm
 from ..page import json, text
 from ..page.window import cut_out, window
 from ..program import Step
+from ..steps import output
 from ..tracing import Trace, trace
 from . import memory
 from .files import Tensor
@@ -27,8 +28,8 @@ def traced(tensor: Tensor, norm: Norm, gamma: Any, beta: Any) -> Trace:
 def trace_json(made: Trace, tokens: Sequence[str] | None = None, whole: bool = False) -> str:
     """Norm, sizes, notes and every step on one line; a large step as a window unless `whole`."""
     steps = [_step_json(made, step, whole) for step in made.program]
-    if "y" not in made.program.by_name:
-        steps.append({"name": "y", "same_as": steps[-1]["name"]})
+    if (same_as := output(made.program)) != "y":
+        steps.append({"name": "y", "same_as": same_as})
     data = {"norm": made.norm.to_json(), "sizes": made.sizes, "notes": list(made.notes)}
     return json.dumps(data | ({"tokens": list(tokens)} if tokens else {}) | {"steps": steps})
 
@@ -54,6 +55,6 @@ def trace_text(made: Trace, tokens: Sequence[str] | None = None, whole: bool = F
         title, values = f"{step.name} = {step.call}", made[step.name]
         shape = made.shape_of(step.name)
         parts.append(text.tensor(title, axes, shape, values, step.axes, named, width, whole, color))
-    if "y" not in made.program.by_name:
-        parts.append(f"y is {list(made)[-1]}: the norm has no gamma and beta.")
+    if (same_as := output(made.program)) != "y":
+        parts.append(f"y is {same_as}: the norm has no gamma and beta.")
     return "\n\n".join(parts)

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import math
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -134,8 +135,10 @@ def _number(cell: str, line: int, column: int, refuse: Refuse, decimal_comma: bo
         value = _parse(cell.replace(",", "."))
     else:
         value = None if decimal_comma else _parse(cell)
-    if value is not None:
+    if value is not None and (abs(value) != math.inf or "n" in cell.lower()):  # inf and infinity are written so
         return value
+    if value is not None:
+        refuse(f"{place} is '{_short(cell)}', beyond float64's 1.8e308; write a smaller number, or inf.")
     if not cell:
         refuse(f"{place} is empty; write a number, or nan.")
     if COMMA_NUMBER.fullmatch(cell):

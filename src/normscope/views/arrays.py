@@ -2,6 +2,9 @@
 
 Every value is an array of the program's full rank; an axis that it lacks has size 1. The rules use nothing
 but the standard (https://data-apis.org/array-api), so no library is imported here.
+
+The limit: a sum is added in the working dtype (float32 in float64 where that loses digits), so a mean whose
+sum overflows is infinite; plain cells give the mean.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,6 +19,7 @@ from .cells import flatten, number
 
 NARROW = ("float16", "bfloat16", "float8_e4m3fn", "float8_e5m2")
 WORKING = ("float32", "float64", "float96", "float128", "longdouble")
+FOREIGN = {"matrix": "numpy.asarray({})", "MaskedArray": "{}.filled(0)"}  # arrays whose ops are not an array's
 
 
 def rules(program: Program, sizes: Mapping[str, int], xp: Any) -> Rules:
@@ -30,16 +34,16 @@ def rules(program: Program, sizes: Mapping[str, int], xp: Any) -> Rules:
     def at(step: Step) -> tuple[int, ...]:
         return tuple(map(program.axes.index, step.over))
 
-    def trailing(step: Step) -> bool:
-        return program.axes[-len(step.over) :] == step.over
+    def pairwise(step: Step, a: Any) -> bool:
+        return program.axes[-len(step.over) :] == step.over and _in_order(a)
 
     def total(step: Step, a: Any) -> Any:
-        # NumPy adds pairwise along the last axes alone: along others a million float32 are off by 1e-4.
-        wide = xp.float64 if a.dtype == xp.float32 and not trailing(step) else a.dtype
+        # NumPy adds pairwise along the last axes in memory alone: else a million float32 are off by 1e-4.
+        wide = xp.float64 if a.dtype == xp.float32 and not pairwise(step, a) else a.dtype
         return xp.astype(xp.sum(a, axis=at(step), keepdims=True, dtype=wide), a.dtype, copy=False)
 
     def mean(step: Step, a: Any) -> Any:
-        if not step.less and trailing(step):
+        if not step.less and pairwise(step, a):
             return xp.mean(a, axis=at(step), keepdims=True)
         count = prod(sizes[axis] for axis in step.over) - step.less
         return total(step, a) / float(count) if count else total(step, a) * float("inf")
@@ -59,6 +63,11 @@ def rules(program: Program, sizes: Mapping[str, int], xp: Any) -> Rules:
     }
 
 
+def _in_order(a: Any) -> bool:
+    """Whether the last axis is the last in memory too; the standard does not tell, NumPy and CuPy do."""
+    return bool(getattr(getattr(a, "flags", None), "c_contiguous", True))
+
+
 def is_array(x: Any) -> bool:
     """Whether x follows the Array API standard (NumPy from 2.0, JAX, CuPy, array-api-strict ...)."""
     return hasattr(x, "__array_namespace__")
@@ -67,35 +76,35 @@ def is_array(x: Any) -> bool:
 def working(x: Any, name: str = "x") -> tuple[Any, str]:
     """x in the dtype that is computed in, and what must be said about it.
 
-    float32 and float64 stay. Integers become float64; narrower floats float32, as PyTorch's kernels do.
+    float32 and float64 stay. Integers become float64; narrower floats float32, as in PyTorch's kernels.
     Raises DtypeError for anything else.
     """
-    xp = x.__array_namespace__()
-    dtype = _dtype_name(x)
-    if dtype in NARROW:
-        return xp.astype(x, xp.float32), f"{name} is {dtype}; computed in float32."
-    if dtype.startswith(("int", "uint")):
-        return xp.astype(x, xp.float64), f"{name} is {dtype}; computed in float64."
-    if dtype in WORKING:
-        return xp.astype(x, getattr(xp, dtype, x.dtype), copy=False), ""  # a copy only for another byte order
-    raise DtypeError(f"{name} has dtype {dtype}; give it as real numbers, for example {name}.astype('float64').")
-
-
-def _dtype_name(x: Any) -> str:
-    """float32 for numpy.float32, array_api_strict.float32 and big-endian >f4 alike."""
-    return str(getattr(x.dtype, "name", x.dtype)).rpartition(".")[2]
+    dtype, note = _working_dtype(x, name)
+    return x.__array_namespace__().astype(x, dtype, copy=False), note  # a copy too for another byte order
 
 
 def machine_eps(x: Any) -> float:
-    """finfo(dtype of x).eps: what PyTorch's RMSNorm adds when eps is None; float64's for integers.
+    """finfo(dtype computed in).eps: what PyTorch's RMSNorm adds when eps is None.
 
-    https://docs.pytorch.org/docs/stable/generated/torch.nn.RMSNorm.html
+    PyTorch's documentation says the eps of x's own dtype, but PyTorch 2.13 adds float32's to float16 and
+    bfloat16, in which it does not compute; see `rms_norm`.
     """
+    return float(x.__array_namespace__().finfo(_working_dtype(x, "x")[0]).eps)
+
+
+def _working_dtype(x: Any, name: str) -> tuple[Any, str]:
     xp = x.__array_namespace__()
-    dtype = _dtype_name(x)
-    if dtype in NARROW and dtype != "float16":
-        return {"bfloat16": 2.0**-7, "float8_e4m3fn": 2.0**-3, "float8_e5m2": 2.0**-2}[dtype]
-    return float(xp.finfo(x.dtype if "float" in dtype or "double" in dtype else xp.float64).eps)
+    for kind in type(x).__mro__:
+        if kind.__name__ in FOREIGN:
+            raise DtypeError(f"{name} is a {kind.__name__}; give an array: {FOREIGN[kind.__name__].format(name)}.")
+    dtype = str(getattr(x.dtype, "name", x.dtype)).rpartition(".")[2]  # array_api_strict.float32, big-endian >f4
+    if dtype in NARROW:
+        return xp.float32, f"{name} is {dtype}; computed in float32."
+    if dtype.startswith(("int", "uint")):
+        return xp.float64, f"{name} is {dtype}; computed in float64."
+    if dtype in WORKING:
+        return getattr(xp, dtype, x.dtype), ""
+    raise DtypeError(f"{name} has dtype {dtype}; give it as real numbers, for example {name}.astype('float64').")
 
 
 def inputs(program: Program, sizes: Mapping[str, int], given: Mapping[str, Any], x: Any) -> dict[str, Any]:
@@ -106,8 +115,7 @@ def inputs(program: Program, sizes: Mapping[str, int], given: Mapping[str, Any],
         if not axes and not is_array(given[name]):
             made[name] = float(given[name])
             continue
-        shape = tuple(sizes[axis] if axis in axes else 1 for axis in program.axes)
-        made[name] = xp.reshape(_like(given[name], x, name), shape)
+        made[name] = xp.reshape(_like(given[name], x, name), program.shape(axes, sizes))
     return made
 
 

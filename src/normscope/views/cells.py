@@ -6,7 +6,7 @@ once for any numbers: floats here, exact and rounded ones in their own views.
 
 import math
 import operator
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, reduce
@@ -25,8 +25,8 @@ class Numbers:
     """What the rules need from a kind of number; +, - and * are the numbers' own."""
 
     make: Callable[[Any], Any]
-    total: Callable[[Iterable[Any]], Any]
-    divide: Callable[[Any, int], Any]
+    total: Callable[[Sequence[Any]], Any]
+    mean: Callable[[Sequence[Any], int], Any]
     sqrt: Callable[[Any], Any]
     recip: Callable[[Any], Any]
 
@@ -52,17 +52,30 @@ class Cells:
         return rows if self.shape else rows[0]
 
 
-def float_sum(values: Iterable[float]) -> float:
-    """The correctly rounded sum; where that overflows or meets infinities, the plain one.
+def float_sum(values: Sequence[float]) -> float:
+    """The correctly rounded sum.
 
-    >>> float_sum([1e16, 1.0, -1e16])
-    1.0
+    >>> float_sum([1e16, 1.0, -1e16]), float_sum([1e308, 1e308])
+    (1.0, inf)
     """
-    values = list(values)
+    return float_mean(values, 1)
+
+
+def float_mean(values: Sequence[float], count: int) -> float:
+    """The correctly rounded sum, divided by `count`; no overflow on the way to a mean that is a float64.
+
+    >>> float_mean([1e308, 1e308], 2)
+    1e+308
+    """
     try:
-        return math.fsum(values)
+        return float_divide(math.fsum(values), count)
     except (OverflowError, ValueError):
-        return reduce(operator.add, values, 0.0)
+        pass
+    down = 0.5 ** len(values).bit_length()  # a power of two, so that only the smallest cells round
+    try:
+        return float_divide(math.fsum(value * down for value in values), count) / down
+    except ValueError:  # infinities of both signs
+        return math.nan
 
 
 def float_divide(total: float, count: int) -> float:
@@ -89,7 +102,7 @@ def larger(a: Any, b: Any) -> Any:
     return b if b > a or b != b else a
 
 
-FLOATS = Numbers(float, float_sum, float_divide, float_sqrt, float_recip)
+FLOATS = Numbers(float, float_sum, float_mean, float_sqrt, float_recip)
 
 
 def rules(program: Program, sizes: Mapping[str, int], numbers: Numbers = FLOATS) -> Rules:
@@ -97,20 +110,17 @@ def rules(program: Program, sizes: Mapping[str, int], numbers: Numbers = FLOATS)
 
     def each(function: Callable[..., Any]) -> Callable[..., Cells]:
         def rule(step: Step, *args: Cells | Fraction) -> Cells:
-            wide = shape(program, sizes, step.axes)
+            wide = program.shape(step.axes, sizes)
             return Cells(wide, list(map(function, *(spread(arg, wide, numbers) for arg in args))))
 
         return rule
 
     def fold(function: Callable[[Step, list[Any]], Any]) -> Callable[..., Cells]:
         def rule(step: Step, arg: Cells) -> Cells:
-            narrow = tuple(1 if a in step.over else n for a, n in zip(program.axes, arg.shape, strict=True))
+            narrow = program.shape(step.axes, sizes)
             return Cells(narrow, [function(step, [arg.flat[i] for i in row]) for row in rows(arg.shape, narrow)])
 
         return rule
-
-    def mean(step: Step, row: list[Any]) -> Any:
-        return numbers.divide(numbers.total(row), len(row) - step.less)
 
     return {
         "add": each(operator.add),
@@ -122,7 +132,7 @@ def rules(program: Program, sizes: Mapping[str, int], numbers: Numbers = FLOATS)
         "recip": each(numbers.recip),
         "rsqrt": each(lambda value: numbers.recip(numbers.sqrt(value))),
         "sum": fold(lambda step, row: numbers.total(row)),
-        "mean": fold(mean),
+        "mean": fold(lambda step, row: numbers.mean(row, len(row) - step.less)),
         "max": fold(lambda step, row: reduce(larger, row)),
     }
 
@@ -136,9 +146,8 @@ def inputs(
     """
     made = {}
     for name, axes in program.inputs:
-        wide = shape(program, sizes, axes)
         flat = [number(cell, name, numbers) for cell in flatten(given[name], name)]
-        made[name] = Cells(wide, flat)
+        made[name] = Cells(program.shape(axes, sizes), flat)
     return made
 
 
@@ -152,11 +161,6 @@ def number(cell: Any, name: str, numbers: Numbers = FLOATS) -> Any:
         raise DtypeError(f"{name} holds an integer beyond the range of float64.") from None
     except (TypeError, ValueError):
         raise DtypeError(f"{name} holds {cell!r}; every cell must be a real number.") from None
-
-
-def shape(program: Program, sizes: Mapping[str, int], axes: tuple[str, ...]) -> Shape:
-    """The sizes of every axis of the program; 1 for those not in `axes`."""
-    return tuple(sizes[axis] if axis in axes else 1 for axis in program.axes)
 
 
 def shape_of(nested: Any, name: str = "x") -> Shape:

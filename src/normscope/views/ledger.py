@@ -19,8 +19,8 @@ from ..page import notebook
 from ..page.html import el
 from ..page.numbers import bytes_, count
 from ..page.text import table
-from ..program import PARAMETERS, REDUCTIONS, Program, Step
-from ..steps import NUMBERS, forward
+from ..program import REDUCTIONS, Program, Step
+from ..steps import NUMBERS, forward, is_statistic, trace_bytes
 
 WIDTH = {"float64": 8, "float32": 4, "bfloat16": 2, "float16": 2, "float8_e4m3fn": 1, "float8_e5m2": 1}
 STATISTIC_WIDTH = 4
@@ -134,6 +134,15 @@ class Ledger:
         return sum(self.inputs.values()) + self.cells * WIDTH[self.storage]
 
     @property
+    def trace_bytes(self) -> int:
+        """What `trace()` keeps of such an x: every step apart, float64 as it is and all else in float32."""
+        return trace_bytes(forward(self.norm), self.sizes, WIDTH[self._traced_in])
+
+    @property
+    def _traced_in(self) -> str:
+        return "float64" if self.storage == "float64" else "float32"
+
+    @property
     def same_as(self) -> str:
         """The step that y is, where y is no step of its own."""
         return "" if self.rows[-1].name == "y" else self.rows[-1].name
@@ -160,20 +169,22 @@ class Ledger:
 
     def _repr_html_(self) -> str:
         """For a notebook: the table of `text`."""
-        notes = (el("p", line) for line in self._around if line)
-        return str(el("div", *notes, notebook.table(_lines(self))))
+        head, *notes = self._around
+        return str(el("div", el("p", head), notebook.table(_lines(self)), *(el("p", note) for note in notes)))
 
     @property
-    def _around(self) -> tuple[str, str]:
-        """What stands round the table."""
+    def _around(self) -> list[str]:
+        """What stands above the table, and the notes below it."""
         head = f"{self.norm.name} '{self.norm.pattern}' of x {sized(self.norm.axes, self.sizes)}"
-        named = f"y is {self.same_as}: the norm has no gamma and beta." if self.same_as else ""
-        return f"{head}, {self.storage}, statistics in float32", named
+        named = [f"y is {self.same_as}: the norm has no gamma and beta."] if self.same_as else []
+        kept = f"{count(self.trace_bytes)} bytes ({bytes_(self.trace_bytes)})"
+        apart = f"A trace in {self._traced_in} keeps every step apart: {kept}."
+        return [f"{head}, {self.storage}, statistics in float32", *named, apart]
 
     def text(self, color: bool = False) -> str:
         """A table for people: every buffer and step, staged beside fused, and the totals."""
-        head, named = self._around
-        return "\n".join(filter(None, [head, table(_lines(self), "<<>>>>>>", color), named]))
+        head, *notes = self._around
+        return "\n".join([head, table(_lines(self), "<<>>>>>>", color), *notes])
 
 
 def ledger(norm: Norm, sizes: Mapping[str, int] | Sequence[int], storage: str = "float32") -> Ledger:
@@ -250,7 +261,7 @@ def _size(size: object) -> int:
 
 def _on_statistics(step: Step, norm: Norm) -> bool:
     """Whether the step only rewrites a statistic: its cost goes to the step that broadcasts it."""
-    return step.op not in REDUCTIONS and not set(norm.over) & set(step.axes)
+    return step.op not in REDUCTIONS and is_statistic(norm, step.name, step.axes)
 
 
 def _row(
@@ -269,7 +280,7 @@ def _row(
         if each.into not in seen:
             new += result * _width(each.into, each.axes, norm, width)
             seen.add(each.into)
-    shape = tuple(sizes[axis] if axis in step.axes else 1 for axis in program.axes)
+    shape = program.shape(step.axes, sizes)
     flops, roots = sum(cost.flops for cost in costs), sum(cost.roots for cost in costs)
     return Row(step.name, tuple(each.name for each in steps), step.axes, shape, new, flops, roots)
 
@@ -282,8 +293,7 @@ def _inputs(program: Program, norm: Norm, sizes: Mapping[str, int], width: int) 
 
 def _width(name: str, axes: Axes, norm: Norm, width: int) -> int:
     """Bytes a cell: statistics are FP32, all other values have the storage's width."""
-    is_statistic = name not in ("x", *PARAMETERS) and not set(norm.over) & set(axes)
-    return STATISTIC_WIDTH if is_statistic else width
+    return STATISTIC_WIDTH if is_statistic(norm, name, axes) else width
 
 
 def _count(axes: Axes, sizes: Mapping[str, int]) -> int:

@@ -10,9 +10,9 @@ from math import prod
 from typing import Any
 
 from ..norm import Norm
-from ..program import PARAMETERS, Program, Step
+from ..program import Program, Step
 from ..run import Rules, run
-from ..steps import forward
+from ..steps import forward, is_statistic
 from .arrays import machine_eps
 
 
@@ -39,11 +39,7 @@ def staged(x: Any, norm: Norm, gamma: Any = None, beta: Any = None, storage: str
     sizes = norm.sizes_for(x.shape)
     program = forward(norm)
     given = {"x": x, "gamma": gamma, "beta": beta}
-    shapes = {
-        name: tuple(sizes[axis] if axis in axes else 1 for axis in program.axes)
-        for name, axes in program.values.items()
-    }
-    kept = {name: given[name].reshape(shapes[name]) for name, _ in program.inputs if name != "eps"}
+    kept = {name: given[name].reshape(program.shape(name, sizes)) for name, _ in program.inputs if name != "eps"}
     buffers: dict[str, Any] = {}
     eps = machine_eps(x) if norm.eps is None else float(norm.eps)
     run(program, rules(program, norm, sizes, dtype_of(storage), buffers), kept | {"eps": eps})
@@ -56,9 +52,8 @@ def rules(program: Program, norm: Norm, sizes: Mapping[str, int], dtype: Any, bu
 
     def buffer(step: Step) -> Any:
         if step.into not in buffers:
-            is_statistic = step.into not in PARAMETERS and not set(norm.over) & set(step.axes)
-            shape = tuple(sizes[axis] if axis in step.axes else 1 for axis in program.axes)
-            buffers[step.into] = np.empty(shape, np.float32 if is_statistic else dtype)
+            made = np.float32 if is_statistic(norm, step.into, step.axes) else dtype
+            buffers[step.into] = np.empty(program.shape(step.axes, sizes), made)
         return buffers[step.into]
 
     def each(ufunc: Any) -> Callable[..., Any]:

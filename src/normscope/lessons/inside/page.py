@@ -67,9 +67,7 @@ def _lead(view: View) -> Html:
 
 
 def _steps(view: View) -> Html:
-    scale = (
-        "Blue is below zero, orange above; colours are scaled to the cells shown of each tensor."
-    )
+    scale = "Blue is below zero, orange above; colours are scaled to the cells shown of each tensor."
     return el("section", el("h2", "All steps"), el("p", scale, class_="hint"), strip(view), class_="all")
 
 
