@@ -198,11 +198,14 @@ def test_reduced_motion_moves_nothing_and_shows_every_step(new_page, lab):
 
 
 def test_steps_move_where_motion_is_welcome(new_page, lab):
-    page = new_page(f"{lab}/inside?v=1&sel=x.0.0.0")
-    page.focus("#cell input[type=range]")
-    page.keyboard.press("End")
+    page = new_page(f"{lab}/inside?v=1&step=mu")
+    page.evaluate("""() => {
+        window.begun = [];
+        document.addEventListener('animationstart', event => begun.push(event.animationName));
+    }""")
+    page.click("[data-by='1']")
     settle(page)
-    assert page.evaluate("document.getAnimations().length") > 0
+    eventually(lambda: page.evaluate("begun.includes('along') && begun.includes('arrive')"), True)
 
 
 @pytest.mark.parametrize("theme", [None, "dark"])
