@@ -1,4 +1,4 @@
-"""The commands in exact numbers: normscope exact."""
+"""The commands in exact numbers: normscope exact, normscope exercises."""
 
 import os
 import sys
@@ -175,4 +175,32 @@ def _notes(made: "ExactTrace") -> list[str]:
     return ["A root here may not be reduced: factoring ends at primes of 100,000. Its value is exact."]
 
 
-COMMANDS = (exact,)
+@click.command(short_help="Exercises with nice numbers, for a class.")
+@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Which exercises.")
+@click.option("--count", type=click.IntRange(1, 200), default=10, show_default=True, help="How many.")
+@click.option("--cells", type=click.IntRange(2, 8), help="How long the vectors are.  [default: 2 to 4]")
+@click.option("--rational-root", is_flag=True, help="The root of the variance is rational too.")
+@click.option("--answers", is_flag=True, help="Answers too, after all exercises.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, and nothing else, on stdout.")
+def exercises(seed: int, count: int, cells: int | None, rational_root: bool, answers: bool, as_json: bool) -> str:
+    """Exercises for the steps of LayerNorm, with small fractions for mean and variance.
+
+    The same seed gives the same exercises everywhere; a larger count only adds to them.
+
+    \b
+    Examples:
+      normscope exercises --seed 1 --count 10
+      normscope exercises --seed 1 --count 10 --answers
+      normscope exercises --cells 4 --rational-root --json
+    """
+    from .. import exercises as nice
+    from ..page import json
+
+    made = nice.exercises(seed, count, cells=cells, rational_root=rational_root)
+    if as_json:
+        data = {"seed": seed, "count": count, "exercises": [each.to_json(answers) for each in made]}
+        return json.dumps(data)
+    return nice.sheet(made, answers)
+
+
+COMMANDS = (exact, exercises)
