@@ -29,6 +29,7 @@ LABELS = {
     "c": "the centered values",
     "q": "the squares",
     "var": "the variance",
+    "v": "the variance plus eps",
     "r": "the reciprocal root",
     "xhat": "the normalized values",
 }
@@ -77,14 +78,16 @@ def check(made: ExactTrace, step: str, answer: Any) -> Verdict:
     right = cells.flatten(made[step])
     given = [reading.rational(cell, "answer") for cell in _listed(answer)]
     if len(given) != len(right):
-        raise ExactError(f"answer has length {len(given)}; {LABELS[step]} has length {len(right)}.")
+        raise ExactError(f"answer has length {len(given)}; {step}, {LABELS[step]}, has length {len(right)}.")
     if given == right:
         return Verdict(True)
     fitting = [mistake for mistake in MISTAKES if _gives(mistake, made, step, given)]
     count = prod(made.sizes[axis] for axis in made.norm.over)
     texts = [mistake.text.format(n=count, less=count - 1) for mistake in fitting]
-    others = (name for name in LABELS if name != step and _stands(name, made, given))
-    return Verdict(False, tuple(dict.fromkeys([*texts, *(f"give {LABELS[name]} instead" for name in others)])))
+    texts += [f"give {LABELS[name]} instead" for name in LABELS if name != step and _stands(name, made, given)]
+    if not made.norm.center:
+        texts = [text.replace("variance", "mean square") for text in texts]
+    return Verdict(False, tuple(dict.fromkeys(texts)))
 
 
 def explain(made: ExactTrace, step: str, answer: Any) -> str | None:
@@ -106,6 +109,8 @@ def _stands(name: str, made: ExactTrace, given: list[Fraction]) -> bool:
     """Whether the answer is the value of another step, or an input."""
     if name in made.inputs:
         return cells.flatten(made.inputs[name]) == given
+    if name == "v" and made["v"] == made["var"]:  # eps is 0
+        return False
     return name in made and cells.flatten(made[name]) == given
 
 
