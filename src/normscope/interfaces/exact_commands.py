@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ..program import Step
 
 MOST_CELLS = 64
-MOST_CHARACTERS = 20_000  # of a vector: what is computed from all of its digits must stay small
+MOST_CHARACTERS = 5_000  # of all vectors: what is computed has twice the digits of all of them, and a root
 DIGITS = 30
 
 
@@ -52,7 +52,8 @@ def exact(
     """Run a norm on the vector X in exact numbers and show every step.
 
     A vector is up to 64 numbers with commas between them, each a whole number, a fraction (2/3) or a decimal
-    (0.1 is exactly 1/10), with up to 1,000 digits. The square root stays a named step until --open.
+    (0.1 is exactly 1/10), with up to 1,000 digits; all vectors together, up to 5,000 characters. The square
+    root stays a named step until --open.
 
     \b
     Examples:
@@ -65,6 +66,8 @@ def exact(
 
     if x.startswith("--"):
         raise click.UsageError(f"No such option: {x.split('=')[0]}.")
+    if (size := sum(len(text or "") for text in (x, residual, gamma, beta))) > MOST_CHARACTERS:
+        raise ExactError(f"the vectors have {size:,} characters; together they may have {MOST_CHARACTERS:,}.")
     given = {"update": residual, "gamma": gamma, "beta": beta}
     vectors = {name: vector(text, name) for name, text in given.items() if text is not None}
     made = run(vector(x, "x"), norm, eps.strip(), wiring, vectors)
@@ -102,8 +105,6 @@ def vector(text: str, name: str) -> list[str]:
         raise ExactError(f"{name} is empty; give numbers with commas between them, as in 2,3.")
     if len(numbers) > MOST_CELLS:
         raise ExactError(f"{name} has {len(numbers):,} numbers; the exact view takes up to {MOST_CELLS}.")
-    if len(text) > MOST_CHARACTERS and len(numbers) > 1:
-        raise ExactError(f"{name} has {len(text):,} characters; a vector may have {MOST_CHARACTERS:,}.")
     return numbers
 
 
