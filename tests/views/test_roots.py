@@ -22,6 +22,8 @@ from normscope.views.writing import whole
 P, Q, R = 1_000_003, 1_000_033, 1_000_037  # primes beyond what is factored
 TWO_SQUARES = P * P * Q * Q * R  # a square that trial division does not find: P*Q is left beside R
 
+WIDE = decimal.Context(prec=120)
+
 rationals = st.fractions(min_value=-50, max_value=50, max_denominator=30)
 radicands = st.one_of(st.integers(1, 200), st.sampled_from([P, P * P, P * P * Q, P**3, TWO_SQUARES, 4 * P * P * R]))
 
@@ -200,6 +202,18 @@ def test_opaque_values_agree_with_decimals(a, b, count):
         x, y = decimal_value(a, 250), decimal_value(b, 250)
         shown = (3 / x - y / x + abs(x).sqrt()).quantize(decimal.Decimal(1).scaleb(-count))
     assert decimal.Decimal(digits(value, count)) == shown
+
+
+@given(sums(3), st.integers(0, 12))
+def test_bounds_enclose_the_value_however_few_the_bits(a, bits):
+    assume(a.terms)
+    values = [(a, decimal_value(a)), (root(root(Fraction(2))), decimal.Decimal(2).sqrt(WIDE).sqrt(WIDE))]
+    if len(a.terms) > 1:
+        values += [(recip(a), WIDE.divide(1, decimal_value(a))), (root(abs(a)), abs(decimal_value(a)).sqrt(WIDE))]
+        values.append((recip(a) * root(abs(a)), WIDE.divide(values[-1][1], decimal_value(a))))
+    for value, wanted in values:
+        low, high = value.between(bits)
+        assert low <= WIDE.multiply(wanted, 2**bits) <= high
 
 
 def test_opaque_terms_are_collected():
