@@ -55,6 +55,10 @@ def test_a_seed_gives_the_same_numbers_everywhere():
     assert second.to_json() == {"number": 2, "x": ["5", "4"], "update": ["-2", "1"]}
 
 
+def test_no_update_is_all_zeros():
+    assert all(any(each.update) for each in exercises(1, 200, cells=2))
+
+
 def test_a_larger_count_only_adds_and_another_seed_changes():
     assert exercises(7, 30)[:10] == exercises(7, 10)
     assert len({each.x for each in exercises(7, 30)}) > 25 and exercises(7, 5) != exercises(8, 5)

@@ -78,6 +78,10 @@ def test_roots_taken_too_early():
     )
 
 
+def test_the_variance_plus_eps_is_told_apart_only_where_eps_is_not_0():
+    assert check(MADE, "mu", F(49, 2)).mistakes == ("give the variance instead",)
+
+
 def test_several_mistakes_are_all_told():
     made = ns.exact([2, 3], update=[1, -1])
     assert explain(made, "var", "1/2") == (

@@ -145,13 +145,13 @@ def _norm(at: str, text: str, change: Callable[[Norm], Norm]) -> Mistake:
     return Mistake(at, text, wrong)
 
 
-def _step(at: str, text: str, change: Callable[[Step, str], Step | None]) -> Mistake:
+def _step(at: str, text: str, change: Callable[[Step, str], Step]) -> Mistake:
     """A mistake that is one wrong step, from the right one and the name of what the norm reads."""
 
     def wrong(made: ExactTrace) -> Program | None:
         reads = "residual" if made.wiring == "post" else "x"
         changed = change(made.program.by_name[at], reads)
-        if changed is None or set(changed.args) - set(made.program.values) - {ZERO}:
+        if set(changed.args) - set(made.program.values) - {ZERO}:
             return None
         steps = (changed if step.name == at else step for step in made.program.steps)
         return replace(made.program, steps=tuple(steps))
@@ -193,9 +193,9 @@ def _only(name: str) -> Callable[[Step, str], Step]:
     return change
 
 
-def _from_x(op: str, *more: str) -> Callable[[Step, str], Step | None]:
-    """x where the norm reads the residual."""
-    return lambda step, reads: None if reads == "x" else replace(step, op=op, args=("x", *more))
+def _from_x(op: str, *more: str) -> Callable[[Step, str], Step]:
+    """x where the norm reads the residual; no mistake where it reads x."""
+    return lambda step, reads: replace(step, op=op, args=("x", *more))
 
 
 def _squared_x(made: ExactTrace) -> Program | None:

@@ -82,6 +82,7 @@ def test_lesson_B6_closed_forms(data, case):
         (("1,2,4",), ns.layer_norm(elementwise_affine=False), {}),
         (("-1/2,.5,1e1", "--eps", "1e-5"), ns.layer_norm(elementwise_affine=False), {"eps": "1e-5"}),
         (("1, 2", "--gamma", "-2,3", "--beta", "-0.5,0"), ns.layer_norm(), {"gamma": [-2, 3], "beta": [-0.5, 0]}),
+        (("1,2", "--beta", "1,1"), ns.layer_norm(), {"beta": [1, 1]}),
         (("1,2", "--gamma", "2,3"), ns.layer_norm(bias=False), {"gamma": [2, 3]}),
         (
             ("3,4", "--norm", "rms_norm", "--gamma", "1,2", "--eps", "eps"),
@@ -192,7 +193,8 @@ def test_bad_input_is_one_line_and_exit_code_2(run, arguments, message):
 def test_exercises_are_printed_and_answers_stand_after_them(run):
     code, plain, err = run("exercises", "--seed", "1", "--count", "10")
     assert (code, err) == (0, "") and plain == nice.sheet(nice.exercises(1, 10)) + "\n"
-    assert run("exercises", "--seed", "1", "--count", "10", "--answers")[1].startswith(plain)
+    full = run("exercises", "--seed", "1", "--count", "10", "--answers")[1]
+    assert full == nice.sheet(nice.exercises(1, 10), with_answers=True) + "\n" and full.startswith(plain.rstrip())
 
 
 def test_exercises_as_json(data):

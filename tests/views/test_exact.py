@@ -85,6 +85,7 @@ def test_lesson_B6_any_vector(case):
 def test_lesson_B6_eps_any_rational_or_a_symbol():
     fixed, free = lesson(eps="1/100000"), lesson(eps="eps")
     assert fixed.eps == "1/100000" and fixed["v"] == [Fraction(25_001, 100_000)]
+    assert lesson().norm.eps == 0 and free.norm == ns.layer_norm(elementwise_affine=False).fit(1)
     assert fixed.roots == ["sqrt(25001/100000)"] and fixed.norm.eps == Fraction(1, 100_000)
     assert free.eps == "eps" and free.written("v") == ["1/4 + eps"] and free.roots == ["sqrt(1/4 + eps)"]
     assert free.written("r") == free.written("r", named=True) == ["1/sqrt(1/4 + eps)"]
@@ -99,6 +100,7 @@ def test_lesson_B6_gamma_and_beta():
     assert made["scaled"] == [3, -HALF] and made["y"] == [3, -HALF - 1]
     assert made.written("y", named=True) == ["(3/2)/sqrt(1/4)", "-(1/4)/sqrt(1/4) - 1"]
     assert made.behind == {"r", "xhat", "scaled", "y"}
+    assert "scaled" not in lesson(gamma=[2, 2]) and list(lesson(beta=[1, 1]))[-2:] == ["scaled", "y"]
     assert lesson(beta=[1, 1])["y"] == [2, 0] and lesson(gamma=[2, 2])["y"] == [2, -2]
     assert lesson()["y"] == lesson()["xhat"] and "y" not in list(lesson())
 

@@ -223,6 +223,12 @@ def test_opaque_terms_are_collected():
     assert r > 0 and -r < 0 and abs(-r) == r and r < 1 and recip(r) is not r
 
 
+def test_the_sign_of_an_opaque_value_near_0_takes_more_bits():
+    value = recip(root(Fraction(2)) + 1)
+    near = Fraction(digits(value, 100))
+    assert value > near - Fraction(1, 10**100) and value < near + Fraction(1, 10**100)
+
+
 def test_what_bounds_never_decide_is_refused():
     hidden = recip(root(Fraction(2)) + 1) - (root(Fraction(2)) - 1)  # 0, which no bounds can tell
     with pytest.raises(ExactError, match="cannot be told from 0"):
@@ -279,6 +285,10 @@ def test_mathml_of_an_opaque_value_is_a_fraction():
     assert str(mathml(r)) == (
         "<mrow><mo>−</mo><mfrac><mfrac><mn>1</mn><mn>2</mn></mfrac><msqrt><mrow><mfrac><mn>1</mn><mn>4</mn></mfrac>"
         "<mo>+</mo><mi>ε</mi></mrow></msqrt></mfrac></mrow>"
+    )
+    assert str(mathml(root(Fraction(2)) * Fraction(-2, 7) + 1)) == (
+        "<mrow><mn>1</mn><mo>−</mo><mrow><mfrac><mn>2</mn><mn>7</mn></mfrac><mo>\u2062</mo><msqrt><mn>2</mn></msqrt>"
+        "</mrow></mrow>"
     )
     assert latex(r) == r"-\frac{\frac{1}{2}}{\sqrt{\frac{1}{4} + \varepsilon}}"
 
