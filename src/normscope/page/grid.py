@@ -57,7 +57,8 @@ class Grid:
 def figure(grid: Grid) -> Html:
     """The grid as a figure. With a prefix, its caption and every row are regions of the page."""
     caption = el("figcaption", grid.caption, id=f"{grid.prefix}caption" if grid.prefix else None)
-    classes = f"tensor {grid.role}{' computed' if grid.computed else ''}"
+    repeated = any("hollow" in row.marks for row in grid.rows)
+    classes = f"tensor {grid.role}{' computed' if grid.computed else ''}{' repeated' if repeated else ''}"
     return el(
         "figure",
         region(caption, f"{grid.prefix}caption") if grid.prefix else caption,

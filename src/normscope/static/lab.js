@@ -1,0 +1,420 @@
+// The one script. Python draws every page; this carries what a person does to it and patches the page in place.
+// A request is /PATH?STATE&do=FIELD:VALUE&patch= ; its answer is the new state's query and the regions that changed.
+
+const main = document.getElementById('main');
+const all = (selector, root = main) => [...root.querySelectorAll(selector)];
+const byId = id => document.getElementById(id);
+
+// ---- Transport: one request under way; what happens meanwhile waits for the next one. None is ever aborted.
+
+let shown = main.dataset.query ?? '';  // the state that is drawn
+let waiting = [];                      // actions not sent yet: {field, value, push}
+let goal = null;                       // the state that Back or Forward asks for
+let busy = false;
+
+function act(field, value, push) {  // push: whether Back shall return to the state before
+  waiting = queue(waiting, {field, value, push});
+  run();
+}
+
+function queue(actions, next) {  // a newer value of the same field takes the place of the last one
+  const last = actions.at(-1);
+  if (last?.field !== next.field || next.field === 'undo') return [...actions, next];
+  return [...actions.slice(0, -1), {...next, push: last.push || next.push}];
+}
+
+async function run() {
+  if (busy) return;
+  busy = true;
+  try {
+    while ((goal !== null || waiting.length) && await turn());
+  } finally {
+    busy = false;
+    document.dispatchEvent(new Event('settled'));
+  }
+}
+
+async function turn() {  // one request and its answer; false if the server cannot be reached
+  const asked = goal, sent = asked === null ? waiting.splice(0) : [];
+  goal = null;
+  const actions = sent.map(({field, value}) => `&do=${encodeURIComponent(`${field}:${value}`)}`);
+  const state = asked ?? shown + actions.join('');
+  const was = asked === null ? '' : encodeURIComponent(shown || '&');  // '&' is a query with nothing in it
+  const answer = await ask(`${location.pathname}?${state}&patch=${was}`);
+  if (answer?.ok) draw(answer.text, asked === null, sent.some(action => action.push));
+  else if (answer && asked !== null) location.reload();  // an address without a drawing has a page of its own
+  else if (!answer) {
+    waiting = waiting.reduce(queue, sent);
+    goal ??= asked;
+  }
+  refresh();
+  return Boolean(answer);
+}
+
+async function ask(address) {
+  const slow = setTimeout(() => main.setAttribute('aria-busy', 'true'), 300);
+  try {
+    const answer = await fetch(address);
+    const text = await answer.text();
+    complain(answer.ok ? '' : `This change was refused (${answer.status}); the page stays as it was.`);
+    return {ok: answer.ok, text};
+  } catch {
+    complain('The server does not answer. Your change is kept and sent again with the next one.');
+    return null;
+  } finally {
+    clearTimeout(slow);
+    main.removeAttribute('aria-busy');
+  }
+}
+
+function complain(text) {
+  byId('offline').hidden = !text;
+  if (byId('offline').textContent !== text) byId('offline').textContent = text;
+}
+
+// ---- Patching keeps the nodes, and with them focus, caret, scrolling and CSS transitions.
+
+function draw(text, isNew, push) {
+  const focused = document.activeElement, [query] = text.split('\n', 1);
+  for (const {content} of all('template', parsed(text.slice(query.length))))
+    patch(byId(content.firstChild.id), content.firstChild);
+  shown = main.dataset.query = query;
+  if (!focused.isConnected) byId(focused.id)?.focus();
+  if (isNew && goal === null) record(push);
+  say(byId('say')?.textContent, 500);
+}
+
+function parsed(html) {
+  const template = document.createElement('template');
+  template.innerHTML = html;
+  return template.content;
+}
+
+function patch(old, drawn) {  // make `old` look like `drawn`
+  if (old === edited?.cell) edited.drawn = drawn;
+  else if (old.nodeType !== Node.ELEMENT_NODE) old.nodeValue = drawn.nodeValue;
+  else if (!old.isEqualNode(drawn)) {
+    for (const {name, value} of drawn.attributes)
+      if (old.getAttribute(name) !== value && !isOurs(old, name)) old.setAttribute(name, value);
+    for (const {name} of [...old.attributes]) {
+      if (drawn.hasAttribute(name) || isOurs(old, name)) continue;
+      if (name === 'tabindex' && old === document.activeElement) old.tabIndex = -1;  // else it would lose focus
+      else old.removeAttribute(name);
+    }
+    patchChildren(old, drawn);
+  }
+}
+
+function patchChildren(old, drawn) {
+  let at = old.firstChild;
+  const drop = () => { const gone = at; at = at.nextSibling; gone.remove(); };
+  for (const next of [...drawn.childNodes]) {
+    while (at && !isWanted(at, next)) drop();
+    if (at && alike(at, next)) {
+      patch(at, next);
+      at = at.nextSibling;
+    } else old.insertBefore(next, at);
+  }
+  while (at) drop();
+}
+
+const alike = (a, b) => a.nodeName === b.nodeName && (a.id ?? '') === (b.id ?? '');
+
+function isWanted(node, next) {  // whether `next` or a later sibling of it is drawn where `node` could be kept
+  while (next && !alike(node, next)) next = next.nextSibling;
+  return next;
+}
+
+function isOurs(node, name) {  // attributes that this script or the person sets, and Python never changes
+  return (name === 'aria-busy' && node === main) || (name === 'open' && node.localName === 'details')
+    || (name === 'aria-pressed' && node === player?.button);
+}
+
+// ---- Controls: ranges send as they move, fields when they are left or Enter is pressed.
+
+let typing = null;  // the field that holds what is not sent yet
+
+const controls = () => all('input, select').filter(control => control !== edited?.input);
+
+function refresh() {  // show what is drawn, except where the person is ahead of it
+  for (const control of controls())
+    if (control !== typing && !waiting.some(action => action.field === control.dataset.do)) reset(control);
+  light();
+}
+
+function reset(control) {
+  if (control.type === 'checkbox') control.checked = control.defaultChecked;
+  else if (control.localName === 'select') control.value = (all('[selected]', control)[0] ?? control[0]).value;
+  else if (control.value !== control.defaultValue) control.value = control.defaultValue;
+}
+
+const valueOf = control => control.type === 'checkbox' ? String(Number(control.checked)) : control.value;
+
+function send(control, push) {
+  if (typing === control) typing = null;
+  if (control.dataset.pair)
+    for (const twin of all(`[data-pair="${CSS.escape(control.dataset.pair)}"]`))
+      if (twin !== control) twin.value = control.value;
+  if (control.dataset.do) act(control.dataset.do, valueOf(control), push);
+}
+
+function bump(range, by, push) {  // by: a count of steps, or 'min' or 'max'
+  if (by in range) range.value = range[by];
+  else range.stepUp(Number(by));
+  send(range, push);
+}
+
+main.addEventListener('input', ({target}) => {
+  if (target.type === 'range') {
+    pause();  // whoever sets something wants to look at it
+    send(target, false);
+  } else if (!target.matches('select, [type=checkbox]')) typing = target;
+});
+
+main.addEventListener('change', ({target}) => {
+  if (target.type === 'range' || target === edited?.input) return;
+  pause();
+  send(target, true);
+});
+
+main.addEventListener('submit', event => event.preventDefault());  // Enter has sent the field already
+
+// ---- Play: one step of a range at a time, to its end.
+
+let player = null;  // {button, timer}
+
+function play(button) {
+  const range = () => byId(button.dataset.play);
+  const next = by => {
+    bump(range(), by, false);
+    if (range().value === range().max) pause();
+  };
+  player = {button, timer: setInterval(next, 1200, 1)};
+  button.setAttribute('aria-pressed', 'true');
+  next(range().value === range().max ? 'min' : 1);
+}
+
+function pause() {
+  if (!player) return;
+  clearInterval(player.timer);
+  player.button.setAttribute('aria-pressed', 'false');
+  player = null;
+}
+
+// ---- Clicks.
+
+document.addEventListener('click', event => {
+  const cell = event.target.closest('[role=grid] td');
+  const button = event.target.closest('button, a');
+  if (cell && cell !== edited?.cell) selectCell(cell, true);
+  if (!button || button.getAttribute('aria-disabled') === 'true') return;
+  if (button.localName === 'a' && (event.ctrlKey || event.metaKey || event.shiftKey)) return;  // a new tab or window
+  const {do: action, bump: range, by, copy} = button.dataset;
+  if (action) {
+    const [field, ...value] = action.split(':');
+    event.preventDefault();
+    pause();
+    act(field, value.join(':'), true);
+  } else if (range) {
+    pause();
+    bump(byId(range), by, true);
+  } else if (copy) copyText(byId(copy));
+  else if (button.matches('[data-play]')) player ? pause() : play(button);
+  else if (button.matches('[data-theme-toggle]')) toggleTheme();
+});
+
+async function copyText(element) {
+  try {
+    await navigator.clipboard.writeText(element.href ?? element.textContent);
+    say('Copied.', 0);
+  } catch {  // not allowed here: select it, so that one key copies it
+    getSelection().selectAllChildren(element);
+    say('Selected; copy it with Ctrl+C.', 0);
+  }
+}
+
+function toggleTheme() {
+  const root = document.documentElement;
+  const now = root.dataset.theme ?? (matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light');
+  root.dataset.theme = now === 'dark' ? 'light' : 'dark';
+  try { localStorage.setItem('theme', root.dataset.theme); } catch { /* it lasts as long as this page */ }
+}
+
+let speech;
+
+function say(text, wait) {  // one region speaks, the last message alone
+  clearTimeout(speech);
+  speech = setTimeout(() => { if (byId('live').textContent !== text) byId('live').textContent = text ?? ''; }, wait);
+}
+
+// ---- Tensors are grids with one Tab stop; arrows move in them, Enter edits a cell in place.
+
+let edited = null;  // {cell, input, drawn}: the cell that is an input just now, and what Python draws there
+
+const ARROWS = {ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0]};
+const cellsOf = row => all(':scope > td', row);
+
+function place(cell) {  // row '*' is a parameter's, which belongs to every row
+  const row = cell.closest('[data-row]'), grid = row.closest('[data-t]'), cells = cellsOf(row);
+  const [feature, isAlone] = [cells.indexOf(cell), cells.length === 1];
+  return {grid, tensor: grid.dataset.t, row: row.dataset.row, feature, isAlone};
+}
+
+function cellName(cell) {
+  const {tensor, row, feature} = place(cell);
+  return row === '*' ? `${tensor}.${feature}` : `${tensor}.${row}.${feature}`;
+}
+
+function focusCell(cell) {
+  if (!cell.hasAttribute('tabindex')) cell.tabIndex = -1;  // until Python draws the grid's Tab stop there
+  cell.focus();
+}
+
+function selectCell(cell, push) {
+  focusCell(cell);
+  act('sel', cellName(cell), push);
+}
+
+function cellFrom(cell, key, far) {  // the cell that a key leads to
+  const row = cell.closest('[data-row]'), rows = all('[data-row]', row.closest('[data-t]'));
+  const at = cellsOf(row).indexOf(cell), [down, right] = ARROWS[key] ?? [0, 0];
+  if (key === 'Home') return cellsOf(far ? rows[0] : row)[0];
+  if (key === 'End') return cellsOf(far ? rows.at(-1) : row).at(-1);
+  return cellsOf(rows[rows.indexOf(row) + down] ?? row)[at + right];
+}
+
+function edit(cell) {
+  if (cell === edited?.cell || !('edit' in place(cell).grid.dataset)) return;
+  const input = document.createElement('input');
+  input.value = cell.dataset.v ?? cell.textContent.trim();
+  input.inputMode = 'decimal';
+  input.autocomplete = 'off';
+  input.setAttribute('aria-label', `New value of ${cellName(cell)}`);
+  edited = {cell, input, before: input.value, drawn: cell.cloneNode(true)};
+  cell.replaceChildren(input);
+  input.select();
+  input.addEventListener('blur', () => endEdit(true, false));
+}
+
+function endEdit(commits, refocuses) {
+  if (!edited) return;
+  const {cell, input, before, drawn} = edited;
+  edited = null;
+  if (refocuses) focusCell(cell);
+  patch(cell, drawn);
+  if (commits && input.value.trim() !== before && cell.isConnected) act(cellName(cell), input.value.trim(), true);
+}
+
+document.addEventListener('keydown', event => {
+  const {target, key, ctrlKey} = event, isEnd = key === 'Home' || key === 'End';
+  if (event.altKey || event.metaKey || event.isComposing || (ctrlKey && !isEnd)) return;
+  const cell = target.closest('[role=grid] td');
+  if (target === edited?.input) {
+    if (key === 'Enter' || key === 'Escape') endEdit(key === 'Enter', true);
+  } else if (key === 'Escape') letGo(target);
+  else if (cell && (key === 'Enter' || key === 'F2')) edit(cell);
+  else if (cell && (isEnd || key in ARROWS)) {
+    event.preventDefault();  // no scrolling
+    const next = cellFrom(cell, key, ctrlKey);
+    if (next && next !== cell) selectCell(next, false);
+  }
+});
+
+function letGo(target) {
+  if (target === typing) {
+    typing = null;
+    reset(target);
+  } else if (all('[aria-selected=true]').length) act('sel', '', true);
+}
+
+main.addEventListener('dblclick', ({target}) => {
+  const cell = target.closest('[role=grid] td');
+  if (cell) edit(cell);
+});
+
+// ---- Light: the row of a cell, its parameters and what it feeds, while the pointer or the focus is on it.
+
+let hovered = null;  // a cell
+
+function light() {
+  const focused = document.activeElement?.closest('[role=grid] td');
+  const source = hovered?.isConnected ? hovered : focused;
+  const lit = source ? litBy(source) : new Map();
+  for (const cell of all('[data-lit]')) if (!lit.has(cell)) cell.removeAttribute('data-lit');
+  for (const [cell, how] of lit) if (cell.dataset.lit !== how) cell.dataset.lit = how;
+}
+
+function litBy(source) {
+  const {tensor, row, feature, isAlone} = place(source), isParameter = row === '*', lit = new Map();
+  const {row: along = [], cell: each = []} = JSON.parse(main.dataset.feeds ?? '{}')[tensor] ?? {};
+  for (const line of all('[data-t] [data-row]')) {
+    const name = line.closest('[data-t]').dataset.t, inRow = line.dataset.row === row;
+    const takesRow = inRow && along.includes(name), takesCell = (inRow || isParameter) && each.includes(name);
+    cellsOf(line).forEach((cell, k) => {
+      const inFeature = isAlone || k === feature;  // a statistic feeds every feature of its row
+      if (takesRow || (takesCell && inFeature)) lit.set(cell, 'feeds');
+      else if (inRow && !isParameter) lit.set(cell, 'row');
+      else if (line.dataset.row === '*' && !isParameter && k === feature && !isAlone) lit.set(cell, 'param');
+    });
+  }
+  return lit;
+}
+
+main.addEventListener('pointerover', ({target}) => {
+  const cell = target.closest('[role=grid] td');
+  if (cell !== hovered) { hovered = cell; light(); }
+});
+main.addEventListener('pointerleave', () => { hovered = null; light(); });
+main.addEventListener('focusin', light);
+main.addEventListener('focusout', ({target}) => {
+  if (target.localName === 'td' && target.tabIndex < 0 && document.hasFocus()) target.removeAttribute('tabindex');
+});
+
+// ---- History: the address is the state. Browsers refuse more than twenty writes a second, so drags write seldom.
+
+let written = '', unwritten = null;  // the address in the bar, and a newer one that waits
+let wrote = 0, pushed = 0, writer;
+
+const address = () => location.pathname + (shown && `?${shown}`) + location.hash;
+
+function record(push) {
+  const now = performance.now(), waits = wrote + 250 - now;
+  clearTimeout(writer);
+  if (address() === written) unwritten = null;
+  else if (push && now - pushed > 100) {
+    if (unwritten) history.replaceState(null, '', unwritten);
+    write('pushState');
+    pushed = now;
+  } else if (waits > 0) {
+    unwritten = address();
+    writer = setTimeout(record, waits, false);
+  } else write('replaceState');
+}
+
+function write(how) {
+  written = address();
+  unwritten = null;
+  wrote = performance.now();
+  history[how](null, '', written);
+}
+
+addEventListener('popstate', () => {
+  clearTimeout(writer);
+  pause();
+  endEdit(false, false);
+  [waiting, typing, unwritten] = [[], null, null];
+  written = location.pathname + location.search + location.hash;
+  goal = location.search.slice(1);
+  run();
+});
+
+// ---- Start. What a person did before this script ran is sent now; what the browser restored is taken back.
+
+document.body.dataset.lmSuppressShortcuts = 'true';  // inside JupyterLab, arrow keys belong to the page
+record(false);
+if (performance.getEntriesByType('navigation')[0]?.type === 'navigate')
+  for (const control of controls()) {
+    const untouched = parsed(control.outerHTML).firstChild;
+    if (valueOf(untouched) !== valueOf(control)) send(control, false);
+  }
+refresh();
