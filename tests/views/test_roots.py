@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from normscope.errors import ExactError
 from normscope.views import exact as reading
 from normscope.views.cells import larger
-from normscope.views.exact import digits, divide, latex, mathml, recip, root, text
+from normscope.views.exact import digits, latex, mathml, mean, recip, root, text
 from normscope.views.opaque import Opaque, Undefined, symbol
 from normscope.views.roots import TRIAL, Surd, root_of, squarefree
 from normscope.views.writing import whole
@@ -245,11 +245,11 @@ def test_undefined_spreads_and_says_why():
     assert str(r) == "undefined: 1/0" and digits(r, 3) == "undefined: 1/0"
     for product in (r * 0, 0 * r, r * Surd({}), Surd({}) * r):
         assert product == Undefined("0/0")
-    for value in (r + 1, 1 - r, r * 2, -r, abs(r), root(r), recip(r), divide(r, 2), root(Fraction(2)) + r, r - r):
+    for value in (r + 1, 1 - r, r * 2, -r, abs(r), root(r), recip(r), mean([r], 2), root(Fraction(2)) + r, r - r):
         assert value == r
     assert symbol("eps") + r == r and symbol("eps") * r == r
-    assert str(root(Fraction(-1, 4))) == "undefined: sqrt(-1/4)" and str(divide(Fraction(0), 0)) == "undefined: 0/0"
-    assert str(divide(Fraction(3), 0)) == "undefined: 1/0"
+    assert str(root(Fraction(-1, 4))) == "undefined: sqrt(-1/4)" and str(mean([Fraction(0)], 0)) == "undefined: 0/0"
+    assert str(mean([Fraction(3)], 0)) == "undefined: 1/0"
     for other in (Fraction(1), root(Fraction(2)), symbol("eps")):
         assert larger(r, other) is r and larger(other, r) is r
 
