@@ -185,7 +185,7 @@ MISTAKES = {
     "x:1/0,2": "x holds '1/0', which divides by 0; give a whole number, a fraction such as 2/3 or a decimal such "
     "as 0.1.",
     "x:": "x is empty; type up to 8 numbers, such as 2, 2/3, 0.1.",
-    "x:1,2,3": "update has shape (2,); the residual add x + update needs that of x, (3,).",
+    "update:1,2,3": "update has shape (3,); the residual add x + update needs that of x, (2,).",
     "x:1,2,3,4,5,6,7,8,9": "x has 9 numbers; here a vector has at most 8.",
     "eps:-1": "eps is -1; it must not be negative: it keeps variance + eps above zero.",
     "digits:1001": "1,001 decimals are asked for; 0 to 1,000 can be had.",
@@ -201,6 +201,16 @@ def test_bad_input_gets_a_message_beside_the_field_and_changes_nothing(action):
     assert tree.one("p", id=f"bad-{field}").text == MISTAKES[action]
     assert tree.one("input", id=f"set-{field}").attributes["value"] == value
     assert formulas(tree) == formulas(page("panel=4&opened=1"))
+
+
+@pytest.mark.parametrize(
+    ("x", "update", "gamma"), [("1,2,3", "1,-1,0", "2,2,1"), ("7", "1", "2"), ("1/2, 3", "1,-1", "2,2")]
+)
+def test_the_other_vectors_follow_the_length_of_x(x, update, gamma):
+    line = respond("/named", f"v=1&gamma=2,2&do=x:{x}&patch=")[2].splitlines()[0]
+    tree = page(line)
+    assert tree.one("input", id="set-update").attributes["value"] == update
+    assert tree.one("input", id="set-gamma").attributes["value"] == gamma
 
 
 def test_a_number_of_a_million_digits_is_refused():

@@ -140,6 +140,23 @@ def _with(state: State, field: str, value: Any, **more: Any) -> State:
     return replace(state, **{field: value}, **more)
 
 
+def _x(state: State, value: str) -> State:
+    """Set x; where its length changes, the other vectors follow: cut, or filled up with what changes nothing."""
+    length = len(vector(value, "x"))
+    others = {"update": "0", "gamma": "1", "beta": "0"}
+    fitted: dict[str, Any] = {
+        field: _fitted(getattr(state, field), length, neutral) for field, neutral in others.items()
+    }
+    return replace(_typed("x")(state, value), **fitted)
+
+
+def _fitted(text: str, length: int, neutral: str) -> str:
+    words = text.replace(",", " ").replace(";", " ").replace(" / ", "/").split()
+    if not words or len(words) == length:
+        return text
+    return ",".join((words + [neutral] * length)[:length])
+
+
 def _eps(state: State, value: str) -> State:
     value = value.strip()
     if value != SYMBOL:
@@ -176,7 +193,8 @@ def _guess(step: str) -> Callable[[State, str], State]:
 
 
 ACTIONS: Mapping[str, Callable[[State, str], State]] = {
-    **{field: _typed(field) for field in ("x", "update", "gamma", "beta")},
+    "x": _x,
+    **{field: _typed(field) for field in ("update", "gamma", "beta")},
     **{field: _choose(field) for field in ("every", "opened", "digits")},
     **{f"guess.{step}": _guess(step) for step in PREDICTED},
     "wiring": lambda state, value: replace(_choose("wiring")(state, value), panel=0, guesses=()),
