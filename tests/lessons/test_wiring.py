@@ -76,12 +76,13 @@ def test_lesson_B4_five_boxes_and_what_is_computed_in_this_step():
         for svg in drawing.all("svg"):
             assert "computed in this step" in svg.text
         assert drawing.all("svg")[0].text.count("computed in this step") >= 1
-    words = panel("var").one(id="say").text
+    words = panel("var").all("desc")[0].text
+    assert panel("var").one(id="say").text == "panel 4 of 6: variance, computed in this step: 1/4."
     assert "5 boxes: 4 exact, 1 named" in words and "variance, exact, computed in this step: 1/4" in words
 
 
 def test_lesson_B4_a_switch_opens_all_steps():
-    words = page("panel=5&every=1").one(id="say").text
+    words = page("panel=5&every=1").all("desc")[0].text
     for name in ("squares", "v, exact", "r, named", "xhat, named"):
         assert name in words
     assert "10 boxes" in words
@@ -228,9 +229,37 @@ def test_the_strings_on_the_page_are_those_of_the_exact_view():
         d = draw.randint(1, 8)
         x, update = [number() for _ in range(d)], [number() for _ in range(d)]
         made = exact(x, update=update)
-        words = page(f"x={','.join(x)}&update={','.join(update)}&panel=5&opened=1&every=1&digits=20").one(id="say").text
+        words = (
+            page(f"x={','.join(x)}&update={','.join(update)}&panel=5&opened=1&every=1&digits=20").all("desc")[0].text
+        )
         tree = page(f"x={','.join(x)}&update={','.join(update)}&panel=5&opened=1&digits=20")
         assert [li.text for li in tree.one(id="boundary").all("li")] == made.digits("xhat", 20)
         for name in ("mu", "var"):
             assert f": {made.written(name)[0]};" in words
         assert f": ({', '.join(made.written('xhat'))})" in words if d > 1 else made.written("xhat")[0] in words
+
+
+def test_a_pre_norm_add_is_wired_to_its_inputs():
+    wide = page("wiring=pre").one(id="drawing").all("svg")[0]
+    wires = {(g.attributes["data-from"], g.attributes["data-to"]) for g in wide.all("g") if "data-from" in g.attributes}
+    assert {("x", "residual"), ("update", "residual"), ("x", "mu"), ("x", "c")} <= wires
+
+
+@pytest.mark.parametrize("name", PANELS)
+def test_no_box_moves_and_no_title_is_broken_as_the_panels_go_by(name):
+    svg = panel(name).one(id="drawing").all("svg")[0]
+    first = page().one(id="drawing").all("svg")[0]
+    corners = [[rect.attributes["x"] for rect in each.all("rect", class_="outline")] for each in (svg, first)]
+    assert corners[0] == corners[1] and len(corners[0]) == 5
+    assert "mean" in [text.text for text in svg.all("text", class_="title")]
+
+
+@pytest.mark.parametrize("query", ["every=2", "opened=x", "guesses=mu:1,2", "guesses=c:1"])
+def test_an_address_that_fits_no_state_is_told(query):
+    assert respond("/named", query)[0] == 400
+
+
+def test_the_named_panel_says_where_its_root_comes_from():
+    assert "divide by sqrt(7/12) (that is 1/4 + eps)." in panel("norm", "eps=1/3").one(id="heading").text
+    assert "All cells are alike" in panel("norm", "x=1,1&update=0,0").one(id="heading").text
+    assert "All cells are 0" in page("x=0,0&update=0,0&norm=rms_norm&panel=2").one(id="heading").text

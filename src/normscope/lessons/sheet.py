@@ -11,12 +11,12 @@ from ..page.html import Html, el, group, region
 from ..page.math import equal, vector
 from ..views.exact import mathml
 from .sources import Source
-from .state import Codec, Query, act, complaint, read, whole_numbers, write
+from .state import FLAG, PAIR, Codec, Query, act, complaint, read, whole_numbers, write
 
 TITLE = "Exercises"
 PATH = "/exercises"
 TASK = (
-    "For each: add the update to x. Of the sum, find the mean, the centered vector and the variance (divide by the "
+    "For each: add the update u to x. Of the sum, find the mean, the centered vector and the variance (divide by the "
     "count of cells). Then write LayerNorm's output with eps = 0, the root by its name."
 )
 
@@ -32,21 +32,18 @@ class State:
     bad: tuple[str, str] | None = None
 
 
-def _pair(text: str) -> tuple[str, str]:
-    field, colon, value = text.partition(":")
-    if not colon:
-        raise ValueError(text)
-    return field, value
+def _number(text: str) -> int:
+    (number,) = whole_numbers(text)
+    return number
 
 
-NUMBER: Codec = (lambda text: whole_numbers(text)[0], str)
-FLAG: Codec = (lambda text: {"1": True, "0": False}[text], lambda flag: str(int(flag)))
+NUMBER: Codec = (_number, str)
 CODECS: Mapping[str, Codec] = {
     "seed": NUMBER,
     "count": NUMBER,
     "rational": FLAG,
     "answers": FLAG,
-    "bad": (_pair, ":".join),
+    "bad": PAIR,
 }
 
 
@@ -128,6 +125,6 @@ def _answer(exercise: Exercise) -> Html:
         equal(el("mi", letter), vector(made.written(name, form=mathml)), block=False)
         for letter, name in (("x + u", "residual"), ("μ", "mu"), ("c", "c"), ("σ²", "var"))
     )
-    named = vector(made.written("xhat", named=True, form=mathml))
-    opened = vector(made.written("xhat", form=mathml))
-    return el("li", *(group(line, " ") for line in lines), equal(el("mi", "x̂"), named, opened, block=False))
+    named, opened = (vector(made.written("xhat", named=by_name, form=mathml)) for by_name in (True, False))
+    outputs = (equal(el("mi", "x̂"), named, block=False), " ", equal(group(), opened, block=False))
+    return el("li", *(group(line, " ") for line in lines), *outputs)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 from .fitting import LINES, measure, shorten, wrap, wrap_lines
@@ -52,6 +53,7 @@ class Fitted(NamedTuple):
     chip: tuple[float, float, float, float] | None
 
 
+@lru_cache(maxsize=2048)
 def fit(box: Box, tag: str, most: float, stretch: bool = False) -> Fitted:
     """The words of a box at most `most` px wide, or that wide if it is to stretch.
 

@@ -50,6 +50,7 @@ class Diagram:
     title: str
     boxes: tuple[Box, ...]
     wires: tuple[Wire, ...]
+    room: str = ""  # a tag that boxes have room for, though none may carry it in this drawing
     pairs: tuple[Pair, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -136,7 +137,7 @@ def _down(diagram: Diagram, width: int) -> tuple[list[Fitted], Sheet]:
 
 def _fitted(diagram: Diagram, widths: Sequence[float], stretch: bool) -> list[Fitted]:
     """The boxes' texts; every box but an input has room for the longest tag, so that no box moves as the tag does."""
-    tag = max((box.tag for box in diagram.boxes), key=len, default="")
+    tag = max((diagram.room, *(box.tag for box in diagram.boxes)), key=len)
     entries = Counter(target for _, target in diagram.pairs)
     fitted = [
         fit(box, box.tag if box.kind == "input" else tag, width, stretch)

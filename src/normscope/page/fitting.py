@@ -12,8 +12,10 @@ LONG = 24  # digits in a run from which its middle is left out
 HEAD, TAIL = 10, 6
 LINES = 8  # of one value
 CUT = "…"
+SLACK = 0.01  # px: a width that was made for a word holds it, whatever was added and taken off since
 
 
+@lru_cache(maxsize=4096)
 def measure(text: str, size: float, mono: bool = False) -> float:
     """The width of a text in px, at least what it will take.
 
@@ -56,7 +58,7 @@ def wrap(text: str, width: float, size: float, mono: bool = False, indent: float
     for word in re.findall(r"[^ ,/]*[ ,/]+|[^ ,/]+", text):
         for piece in _pieces(word, width - indent, size, mono):
             room = width - (indent if len(lines) > 1 else 0)
-            if lines[-1] and measure((lines[-1] + piece).rstrip(), size, mono) > room:
+            if lines[-1] and measure((lines[-1] + piece).rstrip(), size, mono) > room + SLACK:
                 lines.append("")
             lines[-1] += piece
     return tuple(line.rstrip() for line in lines)
@@ -66,7 +68,7 @@ def _pieces(word: str, width: float, size: float, mono: bool) -> list[str]:
     """A word, cut into pieces that fit a line."""
     pieces = [""]
     for letter in word:
-        if pieces[-1] and measure((pieces[-1] + letter).rstrip(), size, mono) > width:
+        if pieces[-1] and measure((pieces[-1] + letter).rstrip(), size, mono) > width + SLACK:
             pieces.append("")
         pieces[-1] += letter
     return pieces

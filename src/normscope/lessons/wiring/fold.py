@@ -14,6 +14,7 @@ NAMED = "norm"
 CLOSING = "closing"
 INSIDE: Mapping[str, str] = {"q": "var", "v": NAMED, "r": NAMED, "xhat": NAMED, "scaled": NAMED, "y": NAMED}
 TITLES: Mapping[str, str] = {"residual": "residual add", "mu": "mean", "c": "centered", "q": "squares"}
+TAG = "computed in this step"
 INPUTS = ("x", "update", "gamma", "beta")
 
 
@@ -53,10 +54,13 @@ def diagram(trace: ExactTrace, panel: str, hidden: frozenset[str], every: bool, 
     hidden  steps whose values are not shown yet, since an answer is awaited
     """
     keys = [step.name for step in trace.program] if every else list(boxes_of(trace.program))
-    given = [name for name in INPUTS if every and name in trace.inputs]
+    # Before a pre-norm add only inputs stand: without them the add would hang in the air.
+    drawn = INPUTS if every else ("x", "update") if trace.wiring == "pre" else ()
+    given = [name for name in drawn if name in trace.inputs]
     boxes = [Box(name, name, (vector(trace, name, False),), kind="input", state="done") for name in given]
     boxes += [_box(trace, key, panel, hidden, opened) for key in keys]
-    return Diagram("wiring", f"The wiring of a {trace.norm.name} block", tuple(boxes), _wires(trace, keys, given))
+    name = f"The wiring of a {trace.norm.name} block"
+    return Diagram("wiring", name, tuple(boxes), _wires(trace, keys, given), room=TAG)
 
 
 def _box(trace: ExactTrace, key: str, panel: str, hidden: frozenset[str], opened: bool) -> Box:
@@ -64,9 +68,9 @@ def _box(trace: ExactTrace, key: str, panel: str, hidden: frozenset[str], opened
     at, now = order.index(box_of(key)), order.index(panel)
     state = "now" if at == now else "done" if at < now else "ahead"
     step = key if key in trace.program.by_name else last_of(trace, key)
-    shown = ("?",) if step in hidden else (vector(trace, step, opened),)  # those ahead keep their room, unseen
+    shown = ("?",) if box_of(step) in hidden else (vector(trace, step, opened),)  # those ahead keep their room, unseen
     kind = "named" if step in trace.behind else "exact"
-    return Box(key, title(trace, key), shown, kind, state, "computed in this step" if state == "now" else "")
+    return Box(key, title(trace, key), shown, kind, state, TAG if state == "now" else "")
 
 
 def _wires(trace: ExactTrace, keys: list[str], given: list[str]) -> tuple[Wire, ...]:

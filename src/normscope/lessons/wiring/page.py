@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from ...errors import NormscopeError, StateError
 from ...page.controls import Complaint, button, check_box, entry, select
-from ...page.diagram import description, figure
+from ...page.diagram import figure
 from ...page.html import Html, el, group, region
 from ...page.scrubber import scrubber, transport
 from ..sources import Source
@@ -58,27 +58,33 @@ def draw(state: State, sources: Mapping[str, Source]) -> Html:
     drawing = diagram(trace, key, hidden, state.every, state.opened)
     names = [el("span", title(trace, each), class_="word") for each in order]
     spoken = f"panel {state.panel + 1} of {len(order)}: {title(trace, key)}"
+    said = text or panels.said(state, trace, key, spoken, key in hidden)
     return group(
         el("header", el("h1", TITLE), el("p", LEAD, class_="source"), class_="lead"),
         _settings(state, wrong),
         panels.heading(trace, key, state.panel),
         region(el("div", figure(drawing), id="drawing", class_="drawing"), "drawing"),
-        el("div", panels.mathematics(trace, key, hidden, state.opened), el("div", *side), class_="side"),
-        el("div", transport("panel"), scrubber("panel", "Panel", names, state.panel, spoken), class_="walk"),
+        el(
+            "div",
+            el("div", panels.rule(trace, key), panels.mathematics(trace, key, hidden, state.opened)),
+            el("div", *side),
+            class_="side",
+        ),
+        el("div", transport("panel", "panel"), scrubber("panel", "Panel", names, state.panel, spoken), class_="walk"),
         _notes(state),
         region(el("div", panels.why(trace), id="why"), "why"),
-        region(el("p", text or f"{spoken}. {description(drawing)}", id="say", hidden=True), "say"),
+        region(el("p", said, id="say", hidden=True), "say"),
     )
 
 
 def _settings(state: State, wrong: Complaint) -> Html:
     has_beta = state.norm == "layer_norm"
     controls = [
-        entry("x", "x", state.x, wrong, 16),
-        entry("update", "update", state.update, wrong, 16),
-        entry("eps", "eps (a fraction, or eps)", state.eps, wrong, 9),
-        entry("gamma", "gamma (or nothing)", state.gamma, wrong, 12),
-        entry("beta", "beta (or nothing)", state.beta, wrong, 12) if has_beta else None,
+        entry("x", "x (1 to 8 numbers)", state.x, wrong, 16, "text"),
+        entry("update", "update", state.update, wrong, 16, "text"),
+        entry("eps", "eps (a fraction, or eps)", state.eps, wrong, 9, "text"),
+        entry("gamma", "gamma (or nothing)", state.gamma, wrong, 12, "text"),
+        entry("beta", "beta (or nothing)", state.beta, wrong, 12, "text") if has_beta else None,
         select("norm", "Norm", KINDS, state.norm),
         select("wiring", "Wiring", WIRING, state.wiring),
         check_box("every", "All steps", state.every),

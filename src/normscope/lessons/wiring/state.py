@@ -11,7 +11,7 @@ from ...errors import StateError
 from ...norm import layer_norm, rms_norm
 from ...steps import WIRINGS
 from ...views.exact import MOST_DIGITS, rational
-from ..state import Codec, choice
+from ..state import FLAG, PAIR, Codec, choice
 from .fold import PREDICTED, panels_of
 
 KINDS = {"layer_norm": "LayerNorm", "rms_norm": "RMSNorm"}
@@ -48,15 +48,8 @@ class State:
     bad: Guess | None = None
 
 
-def _pair(text: str) -> Guess:
-    field, colon, value = text.partition(":")
-    if not colon:
-        raise ValueError(text)
-    return field, value
-
-
 def _guesses(text: str) -> tuple[Guess, ...]:
-    return tuple(_pair(word) for word in text.split(";"))
+    return tuple(PAIR[0](word) for word in text.split(";"))
 
 
 def _whole(text: str) -> int:
@@ -65,7 +58,6 @@ def _whole(text: str) -> int:
     return int(text)
 
 
-FLAG: Codec = (lambda text: {"1": True, "0": False}[text], lambda flag: str(int(flag)))
 CODECS: Mapping[str, Codec] = {
     "x": (str, str),
     "update": (str, str),
@@ -79,7 +71,7 @@ CODECS: Mapping[str, Codec] = {
     "opened": FLAG,
     "digits": (_whole, str),
     "guesses": (_guesses, lambda guesses: ";".join(":".join(guess) for guess in guesses)),
-    "bad": (_pair, ":".join),
+    "bad": PAIR,
 }
 
 
@@ -122,9 +114,15 @@ def check(state: State) -> State:
     for step, answer in state.guesses:
         if step not in PREDICTED:
             raise StateError(f"there is no guess for '{step[:20]}'; there are guesses for {', '.join(PREDICTED)}.")
-        if answer:
-            vector(answer, "your answer")
+        if answer and step in trace.program.by_name:
+            given, asked = len(vector(answer, "your answer")), trace.sizes["d"] if trace.axes(step) else 1
+            if given != asked:
+                raise StateError(f"your answer has {_numbers(given)}; here it takes {_numbers(asked)}.")
     return state
+
+
+def _numbers(count: int) -> str:
+    return "one number" if count == 1 else f"{count} numbers"
 
 
 def _typed(field: str) -> Callable[[State, str], State]:
@@ -164,6 +162,13 @@ def _eps(state: State, value: str) -> State:
     return replace(state, eps=value)
 
 
+def _digits(state: State, value: str) -> State:
+    text = value.strip()
+    if not text.isdecimal() or len(text) > 6:
+        raise StateError(f"'{text[:20]}' decimals are asked for; a whole number from 0 to {MOST_DIGITS:,} can be had.")
+    return replace(state, digits=int(text))
+
+
 def _choose(field: str) -> Callable[[State, str], State]:
     def assign(state: State, value: str) -> State:
         return _with(state, field, CODECS[field][0](value))
@@ -195,7 +200,8 @@ def _guess(step: str) -> Callable[[State, str], State]:
 ACTIONS: Mapping[str, Callable[[State, str], State]] = {
     "x": _x,
     **{field: _typed(field) for field in ("update", "gamma", "beta")},
-    **{field: _choose(field) for field in ("every", "opened", "digits")},
+    **{field: _choose(field) for field in ("every", "opened")},
+    "digits": _digits,
     **{f"guess.{step}": _guess(step) for step in PREDICTED},
     "wiring": lambda state, value: replace(_choose("wiring")(state, value), panel=0, guesses=()),
     "norm": _norm,
