@@ -3,10 +3,10 @@
 import argparse
 import sys
 
-from . import browser, core, server
+from . import browser, core, named, server
 from .table import HEAD
 
-GROUPS = {"core": core.figures, "server": server.figures, "browser": browser.figures}
+GROUPS = {"core": core.figures, "server": server.figures, "browser": browser.figures, "named": named.figures}
 
 
 def main() -> int:

@@ -1,8 +1,9 @@
-"""The lesson in real Chromium: a key step, a drag, a slow machine, the first view."""
+"""The lesson "Inside LayerNorm" in real Chromium: a key step, a drag, a slow machine, the first view."""
 
 import os
 import random
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
@@ -29,6 +30,17 @@ SLIDER = "#cell input[type=range]"
 
 
 def figures() -> Iterator[Figure]:
+    with lab() as (browser, address):
+        yield from first_view(browser, address)
+        page = opened(browser, f"{address}/inside")
+        yield from steps(page)
+        yield from drags(page)
+        yield from throttled(page)
+
+
+@contextmanager
+def lab() -> Iterator[tuple[Any, str]]:
+    """A browser, and the address of a lab."""
     from playwright.sync_api import sync_playwright
 
     path = chromium.find()
@@ -37,19 +49,16 @@ def figures() -> Iterator[Figure]:
     root = ["--no-sandbox"] if os.name == "posix" and os.geteuid() == 0 else []
     with served() as address, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=[*SWITCHES, *root])
-        yield from first_view(browser, address)
-        page = opened(browser, address)
-        yield from steps(page)
-        yield from drags(page)
-        yield from throttled(page)
+        yield browser, address
         browser.close()
 
 
 def opened(browser: Any, address: str) -> Any:
+    """A page that is measured."""
     context = browser.new_context(viewport={"width": 1440, "height": 900})
     context.add_init_script(WATCH)
     page = context.new_page()
-    page.goto(f"{address}/inside")
+    page.goto(address)
     return page
 
 

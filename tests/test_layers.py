@@ -18,6 +18,8 @@ LAYERS = [
     ["page"],
     ["views"],
     ["tracing"],
+    ["block"],
+    ["exercises", "mistakes"],
     ["compare", "check", "kernels", "models"],
     ["__init__"],
     ["lessons"],

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from . import presets
+    from .block import ExactTrace, exact
     from .norm import Norm, batch_norm, group_norm, instance_norm, layer_norm, rms_norm
     from .program import Program, Step
     from .steps import forward
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 HOMES = {
+    "block": ("ExactTrace", "exact"),
     "norm": ("Norm", "batch_norm", "group_norm", "instance_norm", "layer_norm", "rms_norm"),
     "program": ("Program", "Step"),
     "steps": ("forward",),
@@ -26,8 +28,8 @@ HOMES = {
     "views.ledger": ("Ledger", "ledger"),
 }
 __all__ = [
-    "Ledger", "Norm", "Program", "Step", "Trace", "batch_norm", "forward", "group_norm", "instance_norm",
-    "layer_norm", "ledger", "presets", "rms_norm", "running_statistics", "trace",
+    "ExactTrace", "Ledger", "Norm", "Program", "Step", "Trace", "batch_norm", "exact", "forward", "group_norm",
+    "instance_norm", "layer_norm", "ledger", "presets", "rms_norm", "running_statistics", "trace",
 ]  # fmt: skip
 
 

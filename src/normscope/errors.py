@@ -30,6 +30,10 @@ class ProgramError(NormscopeError, ValueError):
     """A program that is not straight-line code over the closed set of ops."""
 
 
+class ExactError(NormscopeError, ValueError):
+    """A number that cannot be read exactly, or digits that cannot be had."""
+
+
 class FileError(NormscopeError, OSError):
     """A file that is missing, unreadable, unsafe or too large."""
 

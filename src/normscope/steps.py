@@ -9,14 +9,17 @@ cells (correction 0) and eps stands inside the root. RMSNorm has no mu and c; it
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 from math import prod
 
 from .axes import Axes
+from .errors import ProgramError
 from .norm import Norm
-from .program import PARAMETERS, Builder, Program
+from .program import PARAMETERS, Builder, Program, Step
 
 STATISTICS = ("running_mean", "running_var")
+WIRINGS = ("post", "pre")
 NUMBERS = ("eps", "momentum")  # single numbers among the inputs; the others are tensors
 
 
@@ -140,3 +143,43 @@ def _spread(build: Builder, norm: Norm, less: int) -> str:
     build.let("q", "mul", centered, centered)
     build.let("var", "mean", "q", over=norm.over, less=less)
     return centered
+
+
+def residual(program: Program, wiring: str = "post") -> Program:
+    """The program of a norm with the residual add of its block, `residual = x + update`.
+
+    post  the norm reads the residual: y = norm(x + update), as in the first Transformer and in BERT. The
+          same two steps stand between the layers of a pre-norm stack, where y goes into the next sublayer.
+    pre   the norm reads x, its y goes into the sublayer, and the update is what comes out of that: the add
+          is the last step, and what it adds is given, not computed (a sublayer is no part of a norm).
+
+    Vaswani et al. 2017, arXiv:1706.03762 (post); Xiong et al. 2020, arXiv:2002.04745 (both).
+
+    >>> print(residual(forward(Norm("[d]", eps=0))))
+    inputs x[d] update[d] eps[]
+    residual[d] = add(x, update)
+    mu[] = mean(residual) over d
+    c[d] = sub(residual, mu)
+    q[d] = mul(c, c)
+    var[] = mean(q) over d
+    v[] = add(var, eps)  in var
+    r[] = rsqrt(v)  in var
+    xhat[d] = mul(c, r)
+
+    Raises ProgramError for another wiring.
+    """
+    if wiring not in WIRINGS:
+        raise ProgramError(f"wiring is {wiring!r}; it must be one of {', '.join(WIRINGS)}.")
+    axes = program.values["x"]
+    after = [item for item in program.inputs if item[0] != "x"]
+    given = (("x", axes), ("update", axes), *after)
+    add = Step("residual", "add", ("x", "update"), axes, into="residual")
+    if wiring == "pre":
+        return replace(program, inputs=given, steps=(*program.steps, add))
+    steps = (_reading(step, "x", "residual") for step in program.steps)
+    return replace(program, inputs=given, steps=(add, *steps))
+
+
+def _reading(step: Step, old: str, new: str) -> Step:
+    """The step with another value in an argument's place."""
+    return replace(step, args=tuple(new if arg == old else arg for arg in step.args))

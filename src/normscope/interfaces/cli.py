@@ -9,6 +9,7 @@ import click
 
 from .. import __version__
 from ..errors import FileError, NormscopeError
+from .exact_commands import COMMANDS
 
 PORT = 8417
 SOURCE = "file"  # the name under which pages read the file that is open
@@ -206,6 +207,10 @@ def ledger(
         chosen = choice.named(chosen, len(sizes), axes.split(","))
     cost = cost_of(chosen, sizes, storage)
     return json.dumps(cost.to_json()) if as_json else cost.text(_color(color))
+
+
+for command in COMMANDS:
+    normscope.add_command(command)
 
 
 def _color(choice: bool | None) -> bool:

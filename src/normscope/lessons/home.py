@@ -7,7 +7,7 @@ from ..page.html import Html, el
 from .shell import ENTRIES
 from .sources import Source
 
-WAYS = (
+INSIDE = (
     ("Symbolic, 2 × 4 × 8", "", "A small tensor with every entry of every step in view."),
     (
         "Real activations",
@@ -17,6 +17,12 @@ WAYS = (
     ("GPT-2 small", "?v=1&source=gpt2-small", "The layer at its real sizes, with its bill in bytes and FLOPs."),
     ("Llama-3 8B", "?v=1&source=llama-3-8b", "RMSNorm: no mean, no beta, and what that saves."),
 )
+NAMED = (
+    ("(2, 3) + (1, −1)", "", "The root opens to a fraction, and is named all the same."),
+    ("(1, 2, 4)", "?v=1&x=1,2,4&update=0,0,0&panel=4", "The root of 14/9 is none, however long the decimals."),
+    ("eps as a symbol", "?v=1&eps=eps&panel=4", "The formula that stands where no value is given."),
+)
+WAYS = {"/inside": INSIDE, "/named": NAMED}
 
 
 def home(sources: Mapping[str, Source]) -> Html:
@@ -38,7 +44,7 @@ def home(sources: Mapping[str, Source]) -> Html:
 
 
 def _ways(path: str, own: list[tuple[str, str, str]]) -> Html:
-    ways = [*own, *WAYS]
+    ways = [*(own if path == "/inside" else ()), *WAYS.get(path, ())]
     items = (el("li", el("a", title, href=path + query), el("span", f" {note}")) for title, query, note in ways)
     return el("ul", *items, class_="ways")
 

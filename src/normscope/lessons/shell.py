@@ -19,6 +19,12 @@ ENTRIES = (
         "Inside LayerNorm",
         "Follow a tensor through the layer, step by step and cell by cell: made up, a real model's, or your own.",
     ),
+    Entry(
+        "/named",
+        "A named step",
+        "The arithmetic of a block in exact fractions, up to the square root; the root by its name, until you open it.",
+    ),
+    Entry("/exercises", "Exercises", "A sheet of exercises with nice numbers to print for a class, answers included."),
 )
 
 

@@ -8,14 +8,16 @@ from typing import Any
 
 from ..errors import StateError
 from ..page.html import Html, changed, el
+from . import sheet
 from .home import home, missing, unreadable
 from .inside import page as inside
 from .shell import document
 from .sources import Source
 from .state import split
+from .wiring import page as wiring
 
 HTML = "text/html; charset=utf-8"
-LESSONS: Mapping[str, ModuleType] = {"/inside": inside}
+LESSONS: Mapping[str, ModuleType] = {"/inside": inside, "/named": wiring, "/exercises": sheet}
 NONE: Mapping[str, Source] = {}
 
 Answer = tuple[int, str, str]

@@ -132,6 +132,23 @@ def whole_numbers(text: str) -> tuple[int, ...]:
     return numbers
 
 
+def _pair(text: str) -> tuple[str, str]:
+    field, colon, value = text.partition(":")
+    if not colon:
+        raise ValueError(text)
+    return field, value
+
+
+def _flag(text: str) -> bool:
+    if text not in ("0", "1"):
+        raise ValueError(text)
+    return text == "1"
+
+
+PAIR: Codec = (_pair, ":".join)  # an action that could not be done
+FLAG: Codec = (_flag, lambda flag: str(int(flag)))
+
+
 def choice(options: tuple[str, ...]) -> Codec:
     """One of some words."""
 

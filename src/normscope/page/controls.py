@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from .html import Html, el, group
 
+MOST_TYPED = 20_000  # characters; what is pasted beyond them is cut, and still too much for any field
 NUMBER = {"type": "text", "inputmode": "decimal", "autocomplete": "off", "spellcheck": "false"}
 
 
@@ -70,10 +71,11 @@ def _options(options: tuple[tuple[str, str], ...], chosen: str) -> Html:
     return group(*(el("option", text, value=value, selected=value == chosen) for value, text in options))
 
 
-def entry(field: str, label: str, value: str, wrong: Complaint, width: int = 6) -> Html:
-    """A labelled text field for a number."""
+def entry(field: str, label: str, value: str, wrong: Complaint, width: int = 6, keys: str = "decimal") -> Html:
+    """A labelled text field for a number, or for what a pad of digits has no keys for: `keys` "text"."""
     shown, message, joined = wrong.take(field, value)
-    box = el("input", id=f"set-{field}", **NUMBER, size=width, value=shown, data_do=field, **joined)
+    typed = {**NUMBER, "inputmode": keys, "maxlength": MOST_TYPED}
+    box = el("input", id=f"set-{field}", **typed, size=width, value=shown, data_do=field, **joined)
     return _field(label, group(box, message), field)
 
 

@@ -94,7 +94,7 @@ def expression(program: Program, name: str, opened: frozenset[str] = FOLDED) -> 
 def symbol(program: Program, name: str) -> Symbol:
     """A value's name with the index letters of its axes; RMSNorm's var is the mean square."""
     index = letters(program.axes)
-    is_square = name == "var" and program.by_name["q"].args[0] == "x"
+    is_square = name == "var" and "mu" not in program.by_name
     return Symbol(name, tuple(index[axis] for axis in program.values[name]), "mean square" if is_square else "")
 
 
