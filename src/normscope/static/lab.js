@@ -164,19 +164,8 @@ function bump(range, by, push) {  // by: a count of steps, or 'min' or 'max'
   send(range, push);
 }
 
-let moved = -Infinity, calm;
-
-function hurry() {  // while a range moves fast, the style sheet starts no animation: the next would cut it off
-  const now = performance.now();
-  document.body.toggleAttribute('data-hurry', now - moved < 150);
-  moved = now;
-  clearTimeout(calm);
-  calm = setTimeout(() => document.body.removeAttribute('data-hurry'), 200);
-}
-
 main.addEventListener('input', ({target}) => {
   if (target.type === 'range') {
-    hurry();
     pause();  // whoever sets something wants to look at it
     send(target, false);
   } else if (!target.matches('select, [type=checkbox]')) typing = target;
