@@ -144,8 +144,10 @@ function refresh() {  // show what is drawn, except where the person is ahead of
 
 function reset(control) {
   if (control.type === 'checkbox') control.checked = control.defaultChecked;
-  else if (control.localName === 'select') control.value = (all('[selected]', control)[0] ?? control[0]).value;
-  else if (control.value !== control.defaultValue) control.value = control.defaultValue;
+  else if (control.localName === 'select') {
+    const drawn = (all('[selected]', control)[0] ?? control[0]).value;
+    if (control.value !== drawn) control.value = drawn;  // setting it lays the page out, even to what it is
+  } else if (control.value !== control.defaultValue) control.value = control.defaultValue;
 }
 
 const valueOf = control => control.type === 'checkbox' ? String(Number(control.checked)) : control.value;
