@@ -1,6 +1,5 @@
 """The lesson "Inside LayerNorm" in real Chromium: a key step, a drag, a slow machine, the first view."""
 
-import os
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,14 +13,6 @@ from .serving import served
 from .table import Figure, truth
 
 WATCH = (Path(__file__).parent / "watch.js").read_text()
-SWITCHES = [
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 WALKS = 8
 PRESSES = 120
 DRAG_SECONDS = 4
@@ -46,9 +37,8 @@ def lab() -> Iterator[tuple[Any, str]]:
     path = chromium.find()
     if path is None:
         raise SystemExit(f"no Chromium: {chromium.advice()}")
-    root = ["--no-sandbox"] if os.name == "posix" and os.geteuid() == 0 else []
     with served() as address, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=[*SWITCHES, *root])
+        browser = playwright.chromium.launch(executable_path=path, args=chromium.switches())
         yield browser, address
         browser.close()
 

@@ -13,6 +13,14 @@ from pathlib import Path
 
 VARIABLE = "NORMSCOPE_CHROMIUM"
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+SWITCHES = (
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
 DOWNLOAD_SECONDS = 60
 APT_SECONDS = 600
 
@@ -34,6 +42,12 @@ def find() -> str | None:
         return named if starts(named) else None
     on_path = (shutil.which(name) for name in NAMES)
     return next((path for path in on_path if path and starts(path)), None) or downloaded()
+
+
+def switches() -> list[str]:
+    """How tests and benchmarks start it: quiet, and without its sandbox where root runs it."""
+    is_root = os.name == "posix" and os.geteuid() == 0
+    return [*SWITCHES, *(["--no-sandbox"] if is_root else [])]
 
 
 def starts(path: str) -> bool:

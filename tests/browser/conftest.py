@@ -1,6 +1,5 @@
 """A real Chromium, the lab served to it, and a page that notices what must never happen."""
 
-import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,14 +16,6 @@ from tests.browser.watching import PATIENCE
 from tools import chromium
 
 SCRIPT = (Path(__file__).parent / "watch.js").read_text()
-SWITCHES = [
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -37,9 +28,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def browser() -> Iterator[Browser]:
     path = chromium.find()
     assert path, f"no Chromium: {chromium.advice()}"
-    root = ["--no-sandbox"] if os.name == "posix" and os.geteuid() == 0 else []
     with sync_playwright() as playwright:
-        chosen = playwright.chromium.launch(executable_path=path, headless=True, args=[*SWITCHES, *root])
+        chosen = playwright.chromium.launch(executable_path=path, headless=True, args=chromium.switches())
         yield chosen
         chosen.close()
 

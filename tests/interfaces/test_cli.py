@@ -19,20 +19,6 @@ ROOT = Path(__file__).resolve().parents[2]
 COMMAND = [sys.executable, "-c", "import sys; from normscope.interfaces.cli import main; sys.exit(main())"]
 
 
-@pytest.fixture
-def run(tmp_path, monkeypatch, capfd):
-    """Run a command in an empty folder: its exit code, stdout and stderr."""
-    monkeypatch.chdir(tmp_path)
-    for name in ("NO_COLOR", "FORCE_COLOR"):
-        monkeypatch.delenv(name, raising=False)
-
-    def command(*arguments: str) -> tuple[int, str, str]:
-        code = cli.main(arguments)
-        return code, *capfd.readouterr()
-
-    return command
-
-
 def save(name: str, shape: tuple[int, ...], dtype: str = "f4") -> np.ndarray:
     array = np.random.default_rng(0).normal(size=shape).astype(dtype)
     np.save(name, array)

@@ -7,24 +7,9 @@ import pytest
 
 import normscope as ns
 from normscope import exercises as nice
-from normscope.interfaces import cli
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "lessons.json").read_text())["B"]
 LESSON = ("exact", ",".join(GOLDEN["x"]), "--residual", ",".join(GOLDEN["update"]))
-
-
-@pytest.fixture
-def run(tmp_path, monkeypatch, capfd):
-    """Run a command in an empty folder: its exit code, stdout and stderr."""
-    monkeypatch.chdir(tmp_path)
-    for name in ("NO_COLOR", "FORCE_COLOR"):
-        monkeypatch.delenv(name, raising=False)
-
-    def command(*arguments: str) -> tuple[int, str, str]:
-        code = cli.main(arguments)
-        return code, *capfd.readouterr()
-
-    return command
 
 
 @pytest.fixture

@@ -178,5 +178,4 @@ def _axes(view: View, name: str) -> str:
 def _shape(view: View, name: str) -> str:
     if name in PARAMETERS:
         return f"{view.sizes['d']:,}"
-    sizes = [view.sizes[axis] if axis in view.axes(name) else 1 for axis in view.norm.axes]
-    return " × ".join(f"{size:,}" for size in sizes)
+    return " × ".join(f"{size:,}" for size in view.program.shape(name, view.sizes))

@@ -12,7 +12,7 @@ from ...presets import PRESETS
 from ...steps import forward
 from ...views.ledger import WIDTH
 from ..sources import Shape, Source, minilm, preset, preset_norm, symbolic
-from ..state import Codec, choice, whole_numbers
+from ..state import PAIR, Codec, choice, whole_numbers
 
 KINDS = {"layer_norm": "LayerNorm", "rms_norm": "RMSNorm"}
 AFFINES = {"both": "gamma and beta", "scale": "gamma only", "none": "none"}
@@ -53,14 +53,7 @@ class State:
 
 
 def _pairs(text: str) -> tuple[Edit, ...]:
-    return tuple(_pair(word) for word in text.split(","))
-
-
-def _pair(text: str) -> Edit:
-    field, colon, value = text.partition(":")
-    if not colon:
-        raise ValueError(text)
-    return field, value
+    return tuple(PAIR[0](word) for word in text.split(","))
 
 
 def _three(text: str) -> tuple[int, ...]:
@@ -85,7 +78,7 @@ CODECS: Mapping[str, Codec] = {
     "sel": (str, str),
     "edits": (_pairs, lambda edits: ",".join(":".join(edit) for edit in edits)),
     "copy": choice(tuple(COPIES)),
-    "bad": (_pair, ":".join),
+    "bad": PAIR,
 }
 
 
