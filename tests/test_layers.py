@@ -14,7 +14,7 @@ LAYERS = [
     ["axes"],
     ["norm", "presets"],
     ["program"],
-    ["steps", "run"],
+    ["steps", "gradients", "run"],
     ["page"],
     ["views"],
     ["tracing"],

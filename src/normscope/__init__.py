@@ -11,25 +11,32 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from . import presets
     from .block import ExactTrace, exact
+    from .gradients import backward, training
     from .norm import Norm, batch_norm, group_norm, instance_norm, layer_norm, rms_norm
     from .program import Program, Step
     from .steps import forward
     from .tracing import Trace, running_statistics, trace
+    from .views.derive import derive
     from .views.ledger import Ledger, ledger
+    from .views.training import TrainingLedger, training_ledger
 
 __version__ = "0.1.0"
 
 HOMES = {
     "block": ("ExactTrace", "exact"),
+    "gradients": ("backward", "training"),
     "norm": ("Norm", "batch_norm", "group_norm", "instance_norm", "layer_norm", "rms_norm"),
     "program": ("Program", "Step"),
     "steps": ("forward",),
     "tracing": ("Trace", "running_statistics", "trace"),
+    "views.derive": ("derive",),
     "views.ledger": ("Ledger", "ledger"),
+    "views.training": ("TrainingLedger", "training_ledger"),
 }
 __all__ = [
-    "ExactTrace", "Ledger", "Norm", "Program", "Step", "Trace", "batch_norm", "exact", "forward", "group_norm",
-    "instance_norm", "layer_norm", "ledger", "presets", "rms_norm", "running_statistics", "trace",
+    "ExactTrace", "Ledger", "Norm", "Program", "Step", "Trace", "TrainingLedger", "backward", "batch_norm",
+    "derive", "exact", "forward", "group_norm", "instance_norm", "layer_norm", "ledger", "presets", "rms_norm",
+    "running_statistics", "trace", "training", "training_ledger",
 ]  # fmt: skip
 
 

@@ -4,7 +4,7 @@ A program is data. It is free of sizes (the divisor of a mean is "the cells redu
 so one program serves every input, and every view of a norm is a table with one rule per op.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -23,10 +23,12 @@ Arg = str | Fraction
 
 @dataclass(frozen=True)
 class Step:
-    """`name[axes] = op(*args)`; an axis that an argument lacks is broadcast along.
+    """`name[axes] = op(*args)`; an axis that an argument lacks is broadcast along, and so is one reduced away.
 
     over   the axes reduced away, for mean, sum and max
-    less   a mean divides by the count of cells reduced, less this
+    per    a mean divides by the count of cells along these axes, where they are not those reduced away:
+           `mean(dvar) per d` is one cell's share of a mean over d, which is what gradients need
+    less   a mean divides by the count, less this
     into   the buffer that a run with buffers writes the result to: its own, an earlier step's (in place) or
            a later one's
     """
@@ -38,13 +40,20 @@ class Step:
     over: Axes = ()
     less: int = 0
     into: str = ""
+    per: Axes = ()
+
+    @property
+    def counted(self) -> Axes:
+        """The axes whose cells a mean counts."""
+        return self.per or self.over
 
     @property
     def call(self) -> str:
         """The right-hand side: `mean(x) over d`."""
         reduced = f" over {' '.join(self.over)}" if self.over else ""
+        per = f" per {' '.join(self.per)}" if self.per else ""
         less = f", count less {self.less}" if self.less else ""
-        return f"{self.op}({', '.join(map(str, self.args))}){reduced}{less}"
+        return f"{self.op}({', '.join(map(str, self.args))}){reduced}{per}{less}"
 
     def __str__(self) -> str:
         place = f"  in {self.into}" if self.into != self.name else ""
@@ -125,6 +134,15 @@ class Program:
                     mixes[arg] |= {step.name} | self.feeds[step.name] if step.over else set()
         return {name: frozenset(later) for name, later in mixes.items()}
 
+    def needed(self, wanted: Iterable[str]) -> "Program":
+        """The program with only the inputs and the steps that the wanted values are made of."""
+        alive = set(wanted)
+        for step in reversed(self.steps):
+            if step.name in alive:
+                alive |= {arg for arg in step.args if isinstance(arg, str)}
+        steps = tuple(step for step in self.steps if step.name in alive)
+        return replace(self, inputs=tuple(item for item in self.inputs if item[0] in alive), steps=steps)
+
     def __iter__(self) -> Iterator[Step]:
         return iter(self.steps)
 
@@ -168,14 +186,24 @@ def fault(step: Step, known: Mapping[str, Axes], axes: Axes) -> str:
     for arg in step.args:
         if isinstance(arg, str) and arg not in known:
             return f"'{arg}' is no input and no earlier step."
-    if bool(step.over) != (step.op in REDUCTIONS):
+    if reason := _reduction_fault(step, axes):
+        return reason
+    if step.axes != result_axes(step.args, step.over, known, axes):
+        return f"its axes {step.axes} are not those of its arguments."
+    return ""
+
+
+def _reduction_fault(step: Step, axes: Axes) -> str:
+    if step.per and step.op != "mean":
+        return f"a count per {' '.join(step.per)} is for a mean."
+    if bool(step.over or step.per) != (step.op in REDUCTIONS):
         return f"{step.op} {'needs axes to reduce' if step.op in REDUCTIONS else 'reduces no axis'}."
     if step.less and (step.op != "mean" or step.less < 0):
         return f"a count less {step.less} is for a mean, and from 0."
-    if lost := set(step.over) - {axis for arg in step.args if isinstance(arg, str) for axis in known[arg]}:
-        return f"it reduces {' '.join(sorted(lost))}, which its argument lacks."
-    if step.axes != result_axes(step.args, step.over, known, axes):
-        return f"its axes {step.axes} are not those of its arguments."
+    if lost := {*step.over, *step.per} - set(axes):
+        return f"it reduces {' '.join(sorted(lost))}, which the program lacks."
+    if step.op in REDUCTIONS and isinstance(step.args[0], Fraction):
+        return f"{step.op} takes a value, not the constant {step.args[0]}."
     return ""
 
 
@@ -195,13 +223,14 @@ def _step_json(step: Step) -> dict[str, Any]:
         "over": list(step.over),
         "less": step.less,
         "into": step.into,
+        "per": list(step.per),
     }
 
 
 def _step(data: Mapping[str, Any]) -> Step:
     args = tuple(arg if isinstance(arg, str) else Fraction(arg[0]) for arg in data["args"])
     axes, over = tuple(data["axes"]), tuple(data["over"])
-    return Step(data["name"], data["op"], args, axes, over, data["less"], data["into"])
+    return Step(data["name"], data["op"], args, axes, over, data["less"], data["into"], tuple(data.get("per", ())))
 
 
 class Builder:
@@ -212,10 +241,12 @@ class Builder:
         self._known = dict(inputs)
         self._steps: list[Step] = []
 
-    def let(self, name: str, op: str, *args: Arg, over: Axes = (), less: int = 0, into: str = "") -> str:
+    def let(
+        self, name: str, op: str, *args: Arg, over: Axes = (), less: int = 0, into: str = "", per: Axes = ()
+    ) -> str:
         """Add a step and return its name, to be an argument of later ones."""
         axes = result_axes(args, over, self._known, self._program.axes)
-        self._steps.append(Step(name, op, args, axes, over, less, into or name))
+        self._steps.append(Step(name, op, args, axes, over, less, into or name, per))
         self._known[name] = axes
         return name
 

@@ -18,6 +18,7 @@ from .errors import ProgramError
 from .norm import Norm
 from .program import PARAMETERS, Builder, Program, Step
 
+PARAMETER_GRADIENTS = ("dgamma", "dbeta")
 STATISTICS = ("running_mean", "running_var")
 WIRINGS = ("post", "pre")
 NUMBERS = ("eps", "momentum")  # single numbers among the inputs; the others are tensors
@@ -65,18 +66,32 @@ def output(program: Program) -> str:
 
 
 def results(program: Program) -> dict[str, str]:
-    """Every name that a result goes by, and the step that it is: y is xhat where there is no affine.
+    """Every name that a result goes by, and the value that it is: y is xhat where there is no affine.
+
+    Likewise dxhat is dy where there is no scale, and dbeta is dy where beta has all axes of x.
 
     >>> results(forward(Norm("S [d]", center=False)))
     {'q': 'q', 'var': 'var', 'v': 'v', 'r': 'r', 'xhat': 'xhat', 'y': 'xhat'}
     """
-    names = {name: name for name in program.by_name}
-    return names | {"y": output(program)} if "xhat" in names else names
+    names: dict[str, str] = {}
+    for name in program.by_name:
+        if name == "dx":
+            names |= dict.fromkeys(_unchanged(program), "dy")
+        names[name] = name
+        if name == "xhat" == output(program):
+            names["y"] = name
+    return names
+
+
+def _unchanged(program: Program) -> list[str]:
+    """The gradients that are dy itself."""
+    passed = {"dxhat": True, "dbeta": "beta" in program.values}
+    return [name for name, exists in passed.items() if exists and name not in program.by_name]
 
 
 def is_statistic(norm: Norm, name: str, axes: Axes) -> bool:
-    """Whether a value is one number for each row of reduced cells, and no parameter."""
-    return name not in PARAMETERS and not set(norm.over) & set(axes)
+    """Whether a value is one number for each row of reduced cells, and no parameter or its gradient."""
+    return name not in (*PARAMETERS, *PARAMETER_GRADIENTS) and not set(norm.over) & set(axes)
 
 
 def trace_bytes(program: Program, sizes: Mapping[str, int], width: int) -> int:

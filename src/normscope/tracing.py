@@ -10,6 +10,7 @@ from typing import Any
 
 from .axes import Axes, sized
 from .errors import DtypeError, NormError, ShapeError
+from .gradients import GRADIENTS, training
 from .norm import Norm, layer_norm
 from .page import text
 from .page.html import Html, el
@@ -26,7 +27,7 @@ class Trace(Mapping[str, Any]):
     """The value of every named step, in order: `mu c q var v r xhat scaled y`, less those the norm lacks.
 
     norm      the norm, its pattern fitted to x
-    program   the program that was run
+    program   the program that was run; with a dy the forward pass and the backward one
     sizes     the size of every axis
     inputs    x, gamma, beta and eps as they went in
     notes     what a reader should know: a dtype that was widened, a gamma that was not given
@@ -94,10 +95,23 @@ class Trace(Mapping[str, Any]):
     @property
     def output(self) -> Any:
         """y in the shape of x (a grouped norm computes with its channels split)."""
-        y = self._values[self._step("y")]
-        if isinstance(y, cells.Cells):
-            return cells.Cells(self.shape, y.flat).nested()
-        return y.__array_namespace__().reshape(y, self.shape)
+        return self._shaped("y", self.shape)
+
+    @property
+    def gradients(self) -> dict[str, Any]:
+        """dx in the shape of x, dgamma and dbeta in that of gamma and beta; empty without a dy.
+
+        >>> trace([[1.0, 3.0]], dy=[[1.0, 0.0]]).gradients["dbeta"]
+        [1.0, 0.0]
+        """
+        shape = self.norm.param_shape(self.sizes)
+        return {name: self._shaped(name, self.shape if name == "dx" else shape) for name in GRADIENTS if name in self}
+
+    def _shaped(self, name: str, shape: tuple[int, ...]) -> Any:
+        value = self._values[self._step(name)]
+        if isinstance(value, cells.Cells):
+            return cells.Cells(shape, value.flat).nested()
+        return value.__array_namespace__().reshape(value, shape)
 
     @property
     def title(self) -> str:
@@ -135,10 +149,11 @@ def trace(
     gamma: Any = None,
     beta: Any = None,
     *,
+    dy: Any = None,
     running_mean: Any = None,
     running_var: Any = None,
 ) -> Trace:
-    """Run a norm on x and keep every named step.
+    """Run a norm on x and keep every named step; with dy run it backward as well.
 
     x is nested lists of numbers, a NumPy array or any Array API array, and is never modified; float32 and
     float64 are computed in their own dtype, integers in float64, narrower floats in float32 (a note says
@@ -146,14 +161,19 @@ def trace(
     values, ones and zeros. running_mean and running_var belong to `batch_norm(training=False)`. A mean of
     arrays is infinite where its sum overflows; of plain cells it is not.
 
+    dy, of the shape of x, is the gradient of a loss with respect to y; from it come `dx`, `dgamma`, `dbeta`
+    and every step on the way back (gradients.backward).
+
     >>> trace([[1, 3]], layer_norm(eps=0), gamma=[2, 2])["y"]
     [[-2.0, 2.0]]
+    >>> trace([[1, 3]], layer_norm(eps=3), dy=[[1, 0]])["dx"]
+    [[0.1875, -0.1875]]
 
     Raises ShapeError, DtypeError or NormError; the message names the argument and the fix.
     """
     norm = _a_norm(layer_norm() if norm is None else norm)
-    given = {"gamma": gamma, "beta": beta, "running_mean": running_mean, "running_var": running_var}
-    return _trace(x, norm, forward, given, {"eps": norm.eps})
+    given = {"gamma": gamma, "beta": beta, "running_mean": running_mean, "running_var": running_var, "dy": dy}
+    return _trace(x, norm, forward if dy is None else training, given, {"eps": norm.eps})
 
 
 def running_statistics(
@@ -252,12 +272,16 @@ def _parameter(name: str, value: Any, norm: Norm, sizes: Mapping[str, int], x: A
         shape: tuple[int, ...] = tuple(sizes[axis] for axis in axes)
         if value is None:
             raise NormError(f"{norm.name} '{norm.pattern}' needs {name}, of shape {shape}; give {name}=...")
+    elif name == "dy":
+        shape = _shape(x, "x")
     else:
         axes, shape = norm.param_axes, norm.param_shape(sizes)
     if value is None:
         ones = [Fraction(name == "gamma")] * prod(shape)
         return ones if not arrays.is_array(x) else _filled(x, shape, float(name == "gamma"))
     if _shape(value, name) != shape:
+        if name == "dy":
+            raise ShapeError(f"dy has shape {_shape(value, name)}; the gradient of y needs that of x, {shape}.")
         raise ShapeError(
             f"{name} has shape {_shape(value, name)}; {norm.name} over {' '.join(norm.over)} of x "
             f"{sized(norm.axes, sizes)} needs {shape}."

@@ -125,6 +125,7 @@ def _serve(sources: dict[str, Any], port: int | None, no_browser: bool, path: st
 @click.argument("file")
 @norm_choice
 @parameters
+@click.option("--backward", "dy", metavar="DY", help="Steps back too, from the gradient of y in this file.")
 @click.option("--all", "whole", is_flag=True, help="Every cell of a large tensor, not a window of each step.")
 @printing
 def trace(
@@ -138,6 +139,7 @@ def trace(
     gamma: str | None,
     beta: str | None,
     decimal_comma: bool,
+    dy: str | None,
     whole: bool,
     as_json: bool,
     color: bool | None,
@@ -146,6 +148,8 @@ def trace(
 
     Tables show a window of each step; --json has full precision, and a step of more than 10,000 cells as a
     window unless --all is given: "window" then lists the index ranges that are shown of every axis.
+    --backward runs the norm backward as well, from the gradient of a loss with respect to y (.npy or .csv, of
+    the shape of x) to dx, dgamma and dbeta.
 
     \b
     Examples:
@@ -153,6 +157,7 @@ def trace(
       normscope trace hidden.npy --norm rms_norm --eps 1e-6 --gamma weight.npy --json
       normscope trace image.npy --norm group_norm --groups 32
       normscope trace image.npy --pattern 'N C [H W]' --affine C
+      normscope trace hidden.npy --gamma weight.npy --backward dy.npy
     """
     from . import reports
     from .choice import make_norm
@@ -161,7 +166,8 @@ def trace(
     tensor = read(file, decimal_comma=decimal_comma)
     chosen = make_norm(norm, pattern, affine, no_affine, groups, eps, has_parameters=bool(gamma or beta))
     scale, shift = (f and parameter(f, what, decimal_comma) for f, what in ((gamma, "gamma"), (beta, "beta")))
-    made = reports.traced(tensor, chosen, scale, shift)
+    gradient = dy and read(dy, "dy", decimal_comma).array
+    made = reports.traced(tensor, chosen, scale, shift, gradient)
     if as_json:
         return reports.trace_json(made, tensor.tokens, whole)
     return reports.trace_text(made, tensor.tokens, whole, _color(color))
@@ -172,6 +178,7 @@ def trace(
 @click.option("--axes", metavar="NAMES", help="Names for the axes of x, as in B,S,d.")
 @norm_choice
 @click.option("--storage", default="float32", show_default=True, help="Dtype of the cells, as in bfloat16.")
+@click.option("--backward", is_flag=True, help="The backward pass too, what is saved for it, and both together.")
 @printing
 def ledger(
     shape: str,
@@ -182,10 +189,11 @@ def ledger(
     no_affine: bool,
     groups: int | None,
     storage: str,
+    backward: bool,
     as_json: bool,
     color: bool | None,
 ) -> str:
-    """What one forward pass costs: bytes, FLOPs and reciprocal roots of every step.
+    """What one forward pass, or with --backward a training step, costs: bytes, FLOPs and roots of every step.
 
     Storage is float64, float32, bfloat16, float16, float8_e4m3fn or float8_e5m2; statistics are FP32.
 
@@ -194,9 +202,11 @@ def ledger(
       normscope ledger --shape 2,4,8
       normscope ledger --shape 8,1024,768 --axes B,S,d --storage bfloat16
       normscope ledger --shape 32,64,56,56 --norm group_norm --groups 32 --json
+      normscope ledger --shape 8,1024,768 --backward
     """
     from ..page import json
-    from ..views.ledger import ledger as cost_of
+    from ..views.ledger import ledger as forward_cost
+    from ..views.training import training_ledger
     from . import choice
 
     if axes and pattern:
@@ -205,7 +215,7 @@ def ledger(
     chosen = choice.make_norm(norm, pattern, affine, no_affine, groups)
     if axes:
         chosen = choice.named(chosen, len(sizes), axes.split(","))
-    cost = cost_of(chosen, sizes, storage)
+    cost = (training_ledger if backward else forward_cost)(chosen, sizes, storage)
     return json.dumps(cost.to_json()) if as_json else cost.text(_color(color))
 
 

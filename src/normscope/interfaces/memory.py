@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..errors import FileError
+from ..gradients import training
 from ..norm import Norm
 from ..page.numbers import bytes_, count
 from ..steps import forward, trace_bytes
@@ -13,14 +14,15 @@ MEMINFO = Path("/proc/meminfo")
 GROUP = Path("/sys/fs/cgroup")  # a container's own limit, cgroup version 2
 
 
-def needed(norm: Norm, shape: Sequence[int], width: int) -> int:
-    """Bytes of a trace of an x of this shape, at `width` bytes a cell.
+def needed(norm: Norm, shape: Sequence[int], width: int, backward: bool = False) -> int:
+    """Bytes of a trace of an x of this shape, at `width` bytes a cell; with the steps back if they are wanted.
 
     >>> needed(Norm("... [d]"), (2, 4), 4)
     160
     """
     norm = norm.fit(len(shape))
-    return trace_bytes(forward(norm), norm.sizes_for(shape), width)
+    program = training(norm) if backward else forward(norm)
+    return trace_bytes(program, norm.sizes_for(shape), width)
 
 
 def available() -> int | None:
@@ -50,9 +52,9 @@ def _of_container() -> int | None:
     return max(0, int(limit) - used) if limit.isdigit() else None
 
 
-def check(path: str, norm: Norm, shape: Sequence[int], width: int) -> None:
+def check(path: str, norm: Norm, shape: Sequence[int], width: int, backward: bool = False) -> None:
     """Raise FileError where a trace of x from `path` would not fit in memory."""
-    wanted, free = needed(norm, shape, width), available()
+    wanted, free = needed(norm, shape, width, backward), available()
     if free is not None and wanted > free:
         raise FileError(
             f"x from {path}: a trace keeps every step, {count(wanted)} bytes ({bytes_(wanted)}), and "

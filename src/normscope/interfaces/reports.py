@@ -1,42 +1,54 @@
 """A file's trace, run and written as JSON or as tables for a terminal."""
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..gradients import backward
 from ..norm import Norm
 from ..page import json, text
 from ..page.window import cut_out, window
 from ..program import Step
-from ..steps import output
+from ..steps import results
 from ..tracing import Trace, trace
 from . import memory
 from .files import Tensor
 
+WHY = {
+    "y": "the norm has no gamma and beta",
+    "dxhat": "the norm has no gamma",
+    "dbeta": "beta has every axis of x",
+}
 
-def traced(tensor: Tensor, norm: Norm, gamma: Any, beta: Any) -> Trace:
-    """The trace of a file's tensor.
+
+def traced(tensor: Tensor, norm: Norm, gamma: Any, beta: Any, dy: Any = None) -> Trace:
+    """The trace of a file's tensor; with the gradient dy of y the steps back too.
 
     Raises FileError where it would not fit in memory, before anything is computed.
     """
     x = tensor.array
     width = 4 if x.dtype.name in ("float16", "float32") else 8
-    memory.check(str(tensor.path), norm, x.shape, width)
-    return trace(x, norm, gamma, beta)
+    memory.check(str(tensor.path), norm, x.shape, width, dy is not None)
+    return trace(x, norm, gamma, beta, dy=dy)
 
 
 def trace_json(made: Trace, tokens: Sequence[str] | None = None, whole: bool = False) -> str:
-    """Norm, sizes, notes and every step on one line; a large step as a window unless `whole`."""
-    steps = [_step_json(made, step, whole) for step in made.program]
-    if (same_as := output(made.program)) != "y":
-        steps.append({"name": "y", "same_as": same_as})
+    """Norm, sizes, notes and every step on one line; a large step as a window unless `whole`.
+
+    A step back has "pass": "backward".
+    """
+    steps = [
+        _step_json(made, made.program.by_name[name], whole) if name == value else {"name": name, "same_as": value}
+        for name, value in results(made.program).items()
+    ]
     data = {"norm": made.norm.to_json(), "sizes": made.sizes, "notes": list(made.notes)}
     return json.dumps(data | ({"tokens": list(tokens)} if tokens else {}) | {"steps": steps})
 
 
 def _step_json(made: Trace, step: Step, whole: bool) -> dict[str, Any]:
     values, shape = made[step.name], made.shape_of(step.name)
-    data = {"name": step.name, "op": step.op, "axes": list(step.axes), "shape": list(shape)}
+    data: dict[str, Any] = {"name": step.name, "op": step.op, "axes": list(step.axes), "shape": list(shape)}
+    data |= {"pass": "backward"} if step.name in _back(made) else {}
     shown = None if whole else window(shape)
     if shown is None:
         return data | {"values": values}
@@ -44,17 +56,24 @@ def _step_json(made: Trace, step: Step, whole: bool) -> dict[str, Any]:
 
 
 def trace_text(made: Trace, tokens: Sequence[str] | None = None, whole: bool = False, color: bool = False) -> str:
-    """The norm, the notes and a table for x and every step."""
+    """The norm, the notes and a table for x, every step and, before the steps back, dy."""
     axes = made.program.axes
     named = {axes[0]: tokens} if tokens and made.sizes[axes[0]] == len(tokens) else {}
     width = shutil.get_terminal_size().columns
     shape = tuple(made.sizes.values())
     parts = ["\n".join([made.title, *made.notes])]
     parts.append(text.tensor("x", axes, shape, made.inputs["x"], None, named, width, whole, color))
+    first_back = next(iter(_back(made)), None)
     for step in made.program:
+        if step.name == first_back:
+            parts.append(text.tensor("dy", axes, shape, made.inputs["dy"], None, named, width, whole, color))
         title, values = f"{step.name} = {step.call}", made[step.name]
-        shape = made.shape_of(step.name)
-        parts.append(text.tensor(title, axes, shape, values, step.axes, named, width, whole, color))
-    if (same_as := output(made.program)) != "y":
-        parts.append(f"y is {same_as}: the norm has no gamma and beta.")
+        small = made.shape_of(step.name)
+        parts.append(text.tensor(title, axes, small, values, step.axes, named, width, whole, color))
+    parts += [f"{name} is {value}: {WHY[name]}." for name, value in results(made.program).items() if name != value]
     return "\n\n".join(parts)
+
+
+def _back(made: Trace) -> Mapping[str, Step]:
+    """The steps of the backward pass, where there is one."""
+    return backward(made.norm).by_name if "dy" in made.inputs else {}

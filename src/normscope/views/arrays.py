@@ -38,14 +38,21 @@ def rules(program: Program, sizes: Mapping[str, int], xp: Any) -> Rules:
         return program.axes[-len(step.over) :] == step.over and _in_order(a)
 
     def total(step: Step, a: Any) -> Any:
+        if not step.over:  # where a sum over () is one over everything
+            return a
+        a = wide_enough(step, a)
         # NumPy adds pairwise along the last axes in memory alone: else a million float32 are off by 1e-4.
         wide = xp.float64 if a.dtype == xp.float32 and not pairwise(step, a) else a.dtype
         return xp.astype(xp.sum(a, axis=at(step), keepdims=True, dtype=wide), a.dtype, copy=False)
 
+    def wide_enough(step: Step, a: Any) -> Any:
+        wide = program.shape(step.axes + step.over, sizes)
+        return a if a.shape == wide else xp.broadcast_to(a, wide)
+
     def mean(step: Step, a: Any) -> Any:
-        if not step.less and pairwise(step, a):
-            return xp.mean(a, axis=at(step), keepdims=True)
-        count = prod(sizes[axis] for axis in step.over) - step.less
+        if not (step.less or step.per) and pairwise(step, a):
+            return xp.mean(wide_enough(step, a), axis=at(step), keepdims=True)
+        count = prod(sizes[axis] for axis in step.counted) - step.less
         return total(step, a) / float(count) if count else total(step, a) * float("inf")
 
     return {
@@ -59,7 +66,7 @@ def rules(program: Program, sizes: Mapping[str, int], xp: Any) -> Rules:
         "rsqrt": each(lambda a: 1.0 / xp.sqrt(a)),
         "sum": total,
         "mean": mean,
-        "max": lambda step, a: xp.max(a, axis=at(step), keepdims=True),
+        "max": lambda step, a: xp.max(wide_enough(step, a), axis=at(step), keepdims=True),
     }
 
 

@@ -9,7 +9,7 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache, reduce
+from functools import lru_cache, partial, reduce
 from itertools import product
 from typing import Any
 
@@ -115,12 +115,14 @@ def rules(program: Program, sizes: Mapping[str, int], numbers: Numbers = FLOATS)
 
         return rule
 
-    def fold(function: Callable[[Step, list[Any]], Any]) -> Callable[..., Cells]:
-        def rule(step: Step, arg: Cells) -> Cells:
-            narrow = program.shape(step.axes, sizes)
-            return Cells(narrow, [function(step, [arg.flat[i] for i in row]) for row in rows(arg.shape, narrow)])
+    def fold(function: Callable[[list[Any]], Any], step: Step, arg: Cells) -> Cells:
+        narrow, wide = program.shape(step.axes, sizes), program.shape(step.axes + step.over, sizes)
+        flat = spread(arg, wide, numbers)
+        return Cells(narrow, [function([flat[i] for i in row]) for row in rows(wide, narrow)])
 
-        return rule
+    def mean(step: Step, arg: Cells) -> Cells:
+        count = math.prod(sizes[axis] for axis in step.counted) - step.less
+        return fold(lambda row: numbers.mean(row, count), step, arg)
 
     return {
         "add": each(operator.add),
@@ -131,9 +133,9 @@ def rules(program: Program, sizes: Mapping[str, int], numbers: Numbers = FLOATS)
         "sqrt": each(numbers.sqrt),
         "recip": each(numbers.recip),
         "rsqrt": each(lambda value: numbers.recip(numbers.sqrt(value))),
-        "sum": fold(lambda step, row: numbers.total(row)),
-        "mean": fold(lambda step, row: numbers.mean(row, len(row) - step.less)),
-        "max": fold(lambda step, row: reduce(larger, row)),
+        "sum": partial(fold, numbers.total),
+        "mean": mean,
+        "max": partial(fold, partial(reduce, larger)),
     }
 
 

@@ -15,7 +15,7 @@ from .notation import ONE, Call, Expr, Infix, Literal, Ratio, Root, Size, Square
 FOLDED = frozenset({"v"})
 ROOT = frozenset({"v", "r"})
 WHOLE = frozenset({"v", "r", "c", "scaled"})
-
+TEXTBOOK = frozenset({"v", "dy_xhat", "dxhat_xhat", "centered", "along", "across"})  # of gradients
 
 Leaf = Callable[[str], list[str]]
 
@@ -39,7 +39,7 @@ def count_of(over: Axes, less: int) -> Expr:
 
 
 def _mean(step: Step, index: Mapping[str, str], a: Expr) -> Expr:
-    return Ratio(_total(step, index, a), count_of(step.over, step.less))
+    return Ratio(_total(step, index, a) if step.over else a, count_of(step.counted, step.less))
 
 
 def _total(step: Step, index: Mapping[str, str], a: Expr) -> Expr:
@@ -77,6 +77,9 @@ def expression(program: Program, name: str, opened: frozenset[str] = FOLDED) -> 
     >>> from .notation import text
     >>> text(expression(forward(Norm("B S [d]")), "xhat", ROOT))
     'c[b,s,i] / sqrt(var[b,s] + eps)'
+    >>> from ..gradients import backward
+    >>> text(expression(backward(Norm("S [d]")), "dx", TEXTBOOK))
+    'r[s] * (dy[s,i] - mean_dxhat[s] - xhat[s,i] * mean_dxhat_xhat[s])'
     """
     step = program.by_name[name]
     index = letters(program.axes)

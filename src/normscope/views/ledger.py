@@ -3,8 +3,9 @@
 Conventions: + - * / count 1 each and reciprocal roots are counted apart; a mean over d cells costs d (d - 1
 additions, 1 division). Statistics are kept in FP32, everything else in the storage dtype. What is kept is
 what a staged run keeps for inspection: one buffer a step, except that the variance becomes v and r in place
-and scaled becomes y in place. Not in these figures: gradients, optimizer state, the allocator's overhead,
-kernel workspace. A fused kernel reads x and the parameters and writes y; nothing else reaches memory.
+and scaled becomes y in place. Not in these figures: gradients (views/training.py counts them), optimizer
+state, the allocator's overhead, kernel workspace. A fused kernel reads x and the parameters and writes y;
+nothing else reaches memory.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -199,6 +200,12 @@ def ledger(norm: Norm, sizes: Mapping[str, int] | Sequence[int], storage: str = 
         raise DtypeError(f"storage is '{storage}'; it must be one of {', '.join(WIDTH)}.")
     norm, sizes = fit_sizes(norm, sizes)
     program = forward(norm)
+    given = bytes_of([name for name, _ in program.inputs], program, norm, sizes, storage)
+    return Ledger(norm, sizes, storage, given, rows_of(program, norm, sizes, storage))
+
+
+def rows_of(program: Program, norm: Norm, sizes: Mapping[str, int], storage: str) -> tuple[Row, ...]:
+    """A program's steps as lines; those that only rewrite a statistic stand with the step that broadcasts it."""
     charged: list[tuple[Step, list[Step]]] = []
     waiting: list[Step] = []
     for step in program:
@@ -207,8 +214,15 @@ def ledger(norm: Norm, sizes: Mapping[str, int] | Sequence[int], storage: str = 
             charged.append((step, waiting))
             waiting = []
     seen: set[str] = set()
-    rows = tuple(_row(step, steps, program, norm, sizes, WIDTH[storage], seen) for step, steps in charged)
-    return Ledger(norm, sizes, storage, _inputs(program, norm, sizes, WIDTH[storage]), rows)
+    return tuple(_row(step, steps, program, norm, sizes, WIDTH[storage], seen) for step, steps in charged)
+
+
+def bytes_of(
+    names: Iterable[str], program: Program, norm: Norm, sizes: Mapping[str, int], storage: str
+) -> dict[str, int]:
+    """Bytes of every value that is a tensor; a single number such as eps is an argument, not a buffer."""
+    tensors = [(name, program.values[name]) for name in names if name not in NUMBERS]
+    return {name: _count(axes, sizes) * _width(name, axes, norm, WIDTH[storage]) for name, axes in tensors}
 
 
 def fit_sizes(norm: Norm, sizes: Mapping[str, int] | Sequence[int]) -> tuple[Norm, dict[str, int]]:
@@ -237,17 +251,17 @@ def _lines(cost: Ledger) -> list[list[str]]:
     """The cells of the table; fused, only the inputs and the last step's result take memory."""
     lines = [["step", "shape", "staged bytes", "", "fused bytes", "", "FLOPs", "1/sqrt"]]
     for name, size in cost.inputs.items():
-        lines.append([f"{name} (input)", "", *_bytes(size), *_bytes(size), "", ""])
+        lines.append([f"{name} (input)", "", *written_bytes(size), *written_bytes(size), "", ""])
     for row in cost.rows:
         fused = cost.cells * WIDTH[cost.storage] if row is cost.rows[-1] else 0
         shape = " x ".join(map(str, row.shape))
         counts = [count(row.flops), count(row.roots)]
-        lines.append([", ".join(row.steps), shape, *_bytes(row.bytes), *_bytes(fused), *counts])
+        lines.append([", ".join(row.steps), shape, *written_bytes(row.bytes), *written_bytes(fused), *counts])
     counts = [count(cost.flops), count(cost.reciprocal_roots)]
-    return [*lines, ["total", "", *_bytes(cost.peak_bytes), *_bytes(cost.fused_bytes), *counts]]
+    return [*lines, ["total", "", *written_bytes(cost.peak_bytes), *written_bytes(cost.fused_bytes), *counts]]
 
 
-def _bytes(value: int) -> tuple[str, str]:
+def written_bytes(value: int) -> tuple[str, str]:
     """The exact number, and in KiB, MiB and so on where it is large."""
     return count(value), bytes_(value) if value >= 1024 else ""
 
@@ -283,12 +297,6 @@ def _row(
     shape = program.shape(step.axes, sizes)
     flops, roots = sum(cost.flops for cost in costs), sum(cost.roots for cost in costs)
     return Row(step.name, tuple(each.name for each in steps), step.axes, shape, new, flops, roots)
-
-
-def _inputs(program: Program, norm: Norm, sizes: Mapping[str, int], width: int) -> dict[str, int]:
-    """Bytes of every input that is a tensor; a single number such as eps is an argument, not a buffer."""
-    inputs = [(name, axes) for name, axes in program.inputs if name not in NUMBERS]
-    return {name: _count(axes, sizes) * _width(name, axes, norm, width) for name, axes in inputs}
 
 
 def _width(name: str, axes: Axes, norm: Norm, width: int) -> int:

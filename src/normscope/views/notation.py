@@ -18,6 +18,19 @@ LETTERS: Mapping[str, tuple[str, str]] = {
     "scaled": ("s", "s"),
     "running_mean": ("μ̄", r"\bar{\mu}"),
     "running_var": ("σ̄²", r"\bar{\sigma}^2"),
+    # Gradients of a loss, each by what it is the gradient of; a mean of cells stands in angle brackets.
+    "dgamma": ("dγ", r"d\gamma"),
+    "dbeta": ("dβ", r"d\beta"),
+    "dxhat": ("dx̂", r"d\hat{x}"),
+    "dmu": ("dμ", r"d\mu"),
+    "dvar": ("dσ²", r"d\sigma^2"),
+    "dy_xhat": ("(dy·x̂)", r"(dy\,\hat{x})"),
+    "dxhat_xhat": ("(dx̂·x̂)", r"(d\hat{x}\,\hat{x})"),
+    "mean_dxhat": ("⟨dx̂⟩", r"\langle d\hat{x} \rangle"),
+    "mean_dxhat_xhat": ("⟨dx̂·x̂⟩", r"\langle d\hat{x}\,\hat{x} \rangle"),
+    "centered": ("dx̂°", r"d\hat{x}^\circ"),
+    "along": ("dx̂∥", r"d\hat{x}^\parallel"),
+    "across": ("dx̂⊥", r"d\hat{x}^\perp"),
 }
 
 

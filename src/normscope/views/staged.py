@@ -9,6 +9,7 @@ from fractions import Fraction
 from math import prod
 from typing import Any
 
+from ..gradients import training
 from ..norm import Norm
 from ..program import Program, Step
 from ..run import Rules, run
@@ -24,11 +25,13 @@ def dtype_of(storage: str) -> Any:
     return np.dtype(getattr(ml_dtypes, storage, storage))
 
 
-def staged(x: Any, norm: Norm, gamma: Any = None, beta: Any = None, storage: str = "float32") -> dict[str, Any]:
-    """Run a norm with one buffer for each line of the ledger, and return the buffers by name.
+def staged(
+    x: Any, norm: Norm, gamma: Any = None, beta: Any = None, storage: str = "float32", dy: Any = None
+) -> dict[str, Any]:
+    """Run a norm with one buffer for each line of the ledger, and return the buffers by name; with dy backward too.
 
-    x is a NumPy array of the storage dtype and is one of the buffers; so are gamma and beta, where the norm
-    has them. Where several steps share a buffer it holds the last: `var` ends as r.
+    x is a NumPy array of the storage dtype and is one of the buffers; so are dy, and gamma and beta, where the
+    norm has them. Where several steps share a buffer it holds the last: `var` ends as r.
 
     >>> import numpy as np
     >>> kept = staged(np.float32([[1, 3]]), Norm("S [d]", eps=0))
@@ -37,8 +40,8 @@ def staged(x: Any, norm: Norm, gamma: Any = None, beta: Any = None, storage: str
     """
     norm = norm.fit(x.ndim)
     sizes = norm.sizes_for(x.shape)
-    program = forward(norm)
-    given = {"x": x, "gamma": gamma, "beta": beta}
+    program = forward(norm) if dy is None else training(norm)
+    given = {"x": x, "gamma": gamma, "beta": beta, "dy": dy}
     kept = {name: given[name].reshape(program.shape(name, sizes)) for name, _ in program.inputs if name != "eps"}
     buffers: dict[str, Any] = {}
     eps = machine_eps(x) if norm.eps is None else float(norm.eps)
@@ -65,12 +68,14 @@ def rules(program: Program, norm: Norm, sizes: Mapping[str, int], dtype: Any, bu
     def fold(ufunc: Any) -> Callable[..., Any]:
         def rule(step: Step, a: Any) -> Any:
             at = tuple(map(program.axes.index, step.over))
-            return ufunc.reduce(a, axis=at, dtype=np.float32, out=buffer(step), keepdims=True)
+            a = np.broadcast_to(a, program.shape(step.axes + step.over, sizes))
+            out = buffer(step)
+            return ufunc.reduce(a, axis=at, dtype=np.promote_types(out.dtype, np.float32), out=out, keepdims=True)
 
         return rule
 
     def mean(step: Step, a: Any) -> Any:
-        count = prod(sizes[axis] for axis in step.over) - step.less
+        count = prod(sizes[axis] for axis in step.counted) - step.less
         total = fold(np.add)(step, a)
         return np.divide(total, np.float32(count), out=total)
 
