@@ -18,7 +18,7 @@ LAYERS = [
     ["page"],
     ["views"],
     ["tracing"],
-    ["block"],
+    ["block", "differences"],
     ["exercises", "mistakes"],
     ["compare", "check", "kernels", "models"],
     ["__init__"],

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from . import presets
     from .block import ExactTrace, exact
+    from .differences import Difference, difference
     from .gradients import backward, training
     from .norm import Norm, batch_norm, group_norm, instance_norm, layer_norm, rms_norm
     from .program import Program, Step
@@ -24,6 +25,7 @@ __version__ = "0.1.0"
 
 HOMES = {
     "block": ("ExactTrace", "exact"),
+    "differences": ("Difference", "difference"),
     "gradients": ("backward", "training"),
     "norm": ("Norm", "batch_norm", "group_norm", "instance_norm", "layer_norm", "rms_norm"),
     "program": ("Program", "Step"),
@@ -34,9 +36,9 @@ HOMES = {
     "views.training": ("TrainingLedger", "training_ledger"),
 }
 __all__ = [
-    "ExactTrace", "Ledger", "Norm", "Program", "Step", "Trace", "TrainingLedger", "backward", "batch_norm",
-    "derive", "exact", "forward", "group_norm", "instance_norm", "layer_norm", "ledger", "presets", "rms_norm",
-    "running_statistics", "trace", "training", "training_ledger",
+    "Difference", "ExactTrace", "Ledger", "Norm", "Program", "Step", "Trace", "TrainingLedger", "backward",
+    "batch_norm", "derive", "difference", "exact", "forward", "group_norm", "instance_norm", "layer_norm", "ledger",
+    "presets", "rms_norm", "running_statistics", "trace", "training", "training_ledger",
 ]  # fmt: skip
 
 

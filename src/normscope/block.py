@@ -11,6 +11,7 @@ from typing import Any
 
 from .axes import sized
 from .errors import DtypeError, NormError, ShapeError
+from .gradients import training
 from .norm import Norm, exact_eps, layer_norm
 from .program import PARAMETERS, Program
 from .run import run
@@ -109,8 +110,9 @@ def exact(
     update: Any = None,
     wiring: str = "post",
     eps: Any = 0,
+    dy: Any = None,
 ) -> ExactTrace:
-    """Run a norm, or with `update` a block's residual add and norm, in exact numbers.
+    """Run a norm, or with `update` a block's residual add and norm, in exact numbers; with `dy` backward too.
 
     x, update  nested lists of the same shape; a number is taken as it is written: "2/3", "0.1" is 1/10, a
                float is its shortest decimal
@@ -119,9 +121,13 @@ def exact(
     gamma, beta  of the shape of the affine axes; ones and zeros where the norm has them and they are not given
     wiring     where the norm stands: "post", norm(x + update), or "pre", the norm of x (steps.residual)
     eps        any rational from 0, or "eps": then v, r and what follows are formulas of it
+    dy         of the shape of x, the gradient of a loss with respect to y: the trace goes on to dbeta, dgamma and
+               dx. Post-norm, dx is the gradient of x and of the update alike; pre-norm, what comes through the norm
 
     >>> exact([1, 2, 4])["xhat"]
     [Surd('-2/7*sqrt(14)'), Surd('-1/14*sqrt(14)'), Surd('5/14*sqrt(14)')]
+    >>> exact([1, 3], eps=3, dy=[1, 0])["dx"]
+    [Surd('3/16'), Surd('-3/16')]
     >>> str(exact([5, 5])["xhat"][0]), str(exact([3, 2], eps="eps")["r"][0])
     ('undefined: 0/0', '1/sqrt(1/4 + eps)')
 
@@ -131,11 +137,13 @@ def exact(
     if norm is None:
         norm = layer_norm(elementwise_affine=not (gamma is None and beta is None), bias=beta is not None)
     norm, sizes = _fitted(norm, cells.shape_of(x))
-    program = forward(norm)
+    program = forward(norm) if dy is None else training(norm)
     values = {"x": x} | _parameters(norm, sizes, {"gamma": gamma, "beta": beta})
+    if dy is not None:
+        values["dy"] = _of_the_shape_of(x, dy, "dy", "the gradient of y")
     if update is not None:
         program = residual(program, wiring)
-        values["update"] = _update(update, x)
+        values["update"] = _of_the_shape_of(x, update, "update", "the residual add x + update")
     elif wiring != "post":
         raise NormError(f"wiring is {wiring!r}, but there is no update; give update=..., of the shape of x.")
     values["eps"] = symbol(SYMBOL) if eps == SYMBOL else exact_eps(reading.rational(eps, "eps"))
@@ -176,12 +184,12 @@ def _each(nested: Any, function: Callable[[Any], Any]) -> Any:
     return function(nested)
 
 
-def _update(update: Any, x: Any) -> Any:
-    update = _numbers(update, "update")
-    shape, wanted = cells.shape_of(update, "update"), cells.shape_of(x)
+def _of_the_shape_of(x: Any, given: Any, name: str, what: str) -> Any:
+    given = _numbers(given, name)
+    shape, wanted = cells.shape_of(given, name), cells.shape_of(x)
     if shape != wanted:
-        raise ShapeError(f"update has shape {shape}; the residual add x + update needs that of x, {wanted}.")
-    return update
+        raise ShapeError(f"{name} has shape {shape}; {what} needs that of x, {wanted}.")
+    return given
 
 
 def _parameters(norm: Norm, sizes: Mapping[str, int], given: Mapping[str, Any]) -> dict[str, Any]:

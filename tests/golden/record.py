@@ -140,8 +140,8 @@ def outputs(case: Case, given: Mapping[str, np.ndarray], dtype: str = "") -> dic
     tensors = {name: torch.from_numpy(value.copy()) for name, value in given.items()}
     if dtype in HALVES:
         halves = {name: value.to(getattr(torch, dtype)) for name, value in tensors.items()}
-        return {"y": _torch(case, torch.nn.functional, halves).float().numpy()}
-    made = {"y": _torch(case, torch.nn.functional, tensors).numpy()}
+        return {"y": called(case, torch.nn.functional, halves).float().numpy()}
+    made = {"y": called(case, torch.nn.functional, tensors).numpy()}
     if case.kind == "gpt2":
         return gpt2(given["x"], given["gamma"], given["beta"]) | {"torch_y": made["y"]}
     if case.kind == "layer_norm":
@@ -153,7 +153,7 @@ def outputs(case: Case, given: Mapping[str, np.ndarray], dtype: str = "") -> dic
     return made
 
 
-def _torch(case: Case, functional: Any, tensors: Mapping[str, Any]) -> Any:
+def called(case: Case, functional: Any, tensors: Mapping[str, Any]) -> Any:
     x, weight, bias = tensors["x"], tensors.get("gamma"), tensors.get("beta")
     arguments = case.arguments
     eps = {"eps": arguments["eps"]} if "eps" in arguments else {}

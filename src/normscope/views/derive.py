@@ -56,25 +56,26 @@ class Draft:
             total = self.let(f"d{name}_so_far" if left else f"d{name}", "add", total, part)
         return total
 
-    def give(self, step: Step, part: Part) -> None:
-        """Keep a part for its argument, summed over the axes that the step broadcasts that one along."""
-        if not isinstance(part.to, str) or part.to not in self.moving:
-            return
-        name, spread = self._name(step, part.to), self._spread(step, part.to)
+    def give(self, step: Step, parts: Sequence[Part]) -> None:
+        """Keep what comes back through a step for its arguments."""
+        for part in parts:
+            if isinstance(part.to, str) and part.to in self.moving:
+                is_only = self._readers(part.to) == 1 == sum(each.to == part.to for each in parts)
+                self._keep(step, part.to, part, f"d{part.to}" if is_only else f"d{part.to}_via_{step.name}")
+
+    def _keep(self, step: Step, arg: str, part: Part, name: str) -> None:
+        """Write a part, summed over the axes that the step broadcasts its argument along."""
+        spread = order({*step.axes, *step.over} - {*self.forward.values[arg]}, self.forward.axes)
         made = str(part.args[0])
         if part.op:
             made = self.let(f"{name}_cells" if spread else name, part.op, *part.args, per=part.per, less=part.less)
         if spread:
             made = self.let(name, "sum", made, over=spread)
-        self.parts.setdefault(part.to, []).append(made)
+        self.parts.setdefault(arg, []).append(made)
 
-    def _name(self, step: Step, arg: str) -> str:
-        """d<arg>; where several steps read it, what comes back through one of them."""
-        readers = [each for each in self.forward if each.name in self._live and arg in each.args]
-        return f"d{arg}" if len(readers) == 1 else f"d{arg}_via_{step.name}"
-
-    def _spread(self, step: Step, arg: str) -> Axes:
-        return order({*step.axes, *step.over} - {*self.forward.values[arg]}, self.forward.axes)
+    def _readers(self, name: str) -> int:
+        """How many steps on the way to the output read a value."""
+        return sum(name in step.args for step in self.forward if step.name in self._live)
 
     def program(self) -> Program:
         """All that was written."""
@@ -175,8 +176,7 @@ def derive(program: Program, of: str = "", wanted: Sequence[str] = ()) -> Progra
     draft = Draft(program, of, wanted)
     for step in reversed(program.steps):
         if step.name in draft.parts and step.name in draft.moving:
-            for part in RULES[step.op](draft, step, draft.gradient(step.name)):
-                draft.give(step, part)
+            draft.give(step, list(RULES[step.op](draft, step, draft.gradient(step.name))))
     names = [_named(draft, name) for name in wanted]
     return draft.program().needed(names)
 
