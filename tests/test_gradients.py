@@ -16,7 +16,9 @@ from normscope.run import run
 from normscope.steps import NUMBERS
 from normscope.views import cells
 from normscope.views import exact as reading
+from normscope.views.arrays import rules as array_rules
 from normscope.views.opaque import symbol
+from normscope.views.staged import rules as staged_rules
 
 SMALL = st.fractions(-3, 3, max_denominator=4)
 POSITIVE = st.fractions(Fraction(1, 4), 3, max_denominator=4)
@@ -258,6 +260,19 @@ def test_a_float32_dy_stays_float32_and_a_half_is_widened():
     x = np.float32([[1, 2, 4]])
     assert ns.trace(x, dy=x.astype(np.float64))["dx"].dtype == np.float32
     assert ns.trace(x.astype(np.float16), dy=x)["dx"].dtype == np.float32
+
+
+@pytest.mark.parametrize("norm, sizes", EVERY)
+def test_every_reading_of_values_knows_the_derived_steps(norm, sizes):
+    made = ns.trace(norm=norm, **arrays(norm, sizes))
+    program = ns.derive(ns.forward(norm))
+    values = {name: made._values[name] for name, _ in program.inputs}
+    apart = run(program, array_rules(program, sizes, np), values)
+    buffers = {}
+    run(program, staged_rules(program, norm, sizes, np.dtype("float64"), buffers), values)
+    for name in (name for name in GRADIENTS if name in program.by_name):
+        np.testing.assert_allclose(apart[name], made[name], rtol=1e-12, atol=1e-13)
+        np.testing.assert_allclose(buffers[name], made[name], rtol=1e-5, atol=1e-5)  # statistics in float32
 
 
 # Finite differences

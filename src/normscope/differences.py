@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import fsum, prod
+from math import fsum, inf, prod
 from typing import Any
 
 from .axes import whole
@@ -52,7 +52,8 @@ def difference(made: Trace, name: str = "x", index: Sequence[int] = (), step: fl
     >>> found.gradient, round(found.slope, 9)
     (0.1875, 0.1875)
 
-    Raises NormError for a trace without a dy or an input that has no gradient, ShapeError for an index outside.
+    Raises NormError for a trace without a dy, an input that has no gradient or a step that is not above 0, and
+    ShapeError for an index outside.
     """
     if f"d{name}" not in GRADIENTS or f"d{name}" not in made:
         known = [each[1:] for each in GRADIENTS if each in made]
@@ -60,7 +61,10 @@ def difference(made: Trace, name: str = "x", index: Sequence[int] = (), step: fl
     shape = tuple(made.sizes[axis] for axis in made.axes(name))
     index = tuple(index) or (0,) * len(shape)
     at = _place(index, shape)
-    step = _small(made, at) if step is None and name == "x" else step or LINEAR
+    if step is None:
+        step = _small(made, at) if name == "x" else LINEAR
+    if not 0 < step < inf:
+        raise NormError(f"step is {step!r}; it must be a number above 0, such as 1e-5.")
     gradient = float(cells.flatten(_lists(made[f"d{name}"]))[at])
     return Difference(name, index, step, _loss(made, name, at, -step), _loss(made, name, at, step), gradient)
 
@@ -78,7 +82,7 @@ def _place(index: tuple[int, ...], shape: tuple[int, ...]) -> int:
 def _small(made: Trace, at: int) -> float:
     wide, narrow = made.shape_of("x"), made.shape_of("r")
     r = float(cells.flatten(_lists(made["r"]))[cells.places(narrow, wide)[at]])
-    return STEP / r if 0 < r < float("inf") else STEP
+    return STEP / r if 0 < r < inf else STEP
 
 
 def _loss(made: Trace, name: str, at: int, move: float) -> float:

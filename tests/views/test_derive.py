@@ -68,29 +68,24 @@ CELL = st.fractions(-2, 2, max_denominator=3)
 
 @st.composite
 def programs(draw):
-    """A program of two to seven steps of every op but roots, over inputs with all, some and no axes."""
-    build = Builder(AXES, {"x": AXES, "w": ("b",), "s": ()})
-    names = {"x": AXES, "w": ("b",), "s": ()}
-    for i in range(draw(st.integers(2, 7))):
+    """A program of one to seven steps of rational ops, over inputs with all, some and no axes."""
+    inputs = {"x": AXES, "w": ("b",), "s": ()}
+    build = Builder(AXES, inputs)
+    names = list(inputs)
+    subsets = st.sampled_from([(), ("a",), ("b",), AXES])
+    for i in range(draw(st.integers(1, 7))):
         op = draw(st.sampled_from(["add", "sub", "mul", "mul", "sum", "mean", "recip"]))
-        a, b = (draw(st.sampled_from([*names, Fraction(2, 3)])) for _ in range(2))
-        name = f"t{i}"
-        if op in REDUCTIONS and isinstance(a, str):
-            over = tuple(axis for axis in AXES if draw(st.booleans()))
-            per = tuple(axis for axis in AXES if op == "mean" and draw(st.booleans()))
-            if not (over or per) or (op == "sum" and not over):
-                continue
-            build.let(name, op, a, over=over, per=per, less=draw(st.sampled_from([0, 7])) if op == "mean" else 0)
-        elif op in ("add", "sub", "mul") and isinstance(a, str):
-            build.let(name, op, a, b)
-        elif op == "recip" and isinstance(a, str):
-            build.let(name, op, a)
+        arg = draw(st.sampled_from(names))
+        if op in ("add", "sub", "mul"):
+            names.append(build.let(f"t{i}", op, arg, draw(st.sampled_from([*names, Fraction(2, 3)]))))
+        elif op == "recip":
+            names.append(build.let(f"t{i}", op, arg))
         else:
-            continue
-        names[name] = build.program().values[name] if name in build.program().values else ()
-    program = build.program()
-    assume(len(program))
-    return program
+            over = draw(subsets.filter(bool) if op == "sum" else subsets)
+            per = () if op == "sum" else draw(subsets if over else subsets.filter(bool))
+            less = 0 if op == "sum" else draw(st.sampled_from([0, 7]))  # a count here is 2, 3 or 6
+            names.append(build.let(f"t{i}", op, arg, over=over, per=per, less=less))
+    return build.program()
 
 
 def values(program: ns.Program, data: Any) -> dict[str, Any]:

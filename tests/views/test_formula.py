@@ -8,12 +8,15 @@ import pytest
 import normscope as ns
 from normscope.lessons.inside.copies import NUMPY
 from normscope.program import OPS, Builder
-from normscope.views.formula import ROOT, RULES, WHOLE, expression, letters, substituted, symbol
+from normscope.views.formula import ROOT, RULES, TEXTBOOK, WHOLE, expression, letters, substituted, symbol
 from normscope.views.notation import Infix, Literal, Ratio, Square, equation, latex, mathml, text
 
 LAYER = ns.forward(ns.layer_norm().fit(3))
 RMS = ns.forward(ns.rms_norm().fit(3))
 GROUP = ns.forward(ns.group_norm(2).fit(4))
+LAYER_BACK = ns.backward(ns.layer_norm().fit(3))
+RMS_BACK = ns.backward(ns.rms_norm().fit(3))
+BATCH_BACK = ns.backward(ns.batch_norm().fit(4))
 
 
 def line(program, name, opened=frozenset({"v"})):
@@ -36,6 +39,22 @@ def test_every_op_has_a_rule():
         (LAYER, "y", WHOLE, "y[b,s,i] = xhat[b,s,i] * gamma[i] + beta[i]"),
         (RMS, "xhat", ROOT, "xhat[b,s,i] = x[b,s,i] / sqrt(var[b,s] + eps)"),
         (GROUP, "mu", frozenset(), "mu[n,i] = sum_j,h,w x[n,i,j,h,w] / (c * H * W)"),
+        (LAYER_BACK, "dbeta", TEXTBOOK, "dbeta[i] = sum_b,s dy[b,s,i]"),
+        (LAYER_BACK, "dgamma", TEXTBOOK, "dgamma[i] = sum_b,s dy[b,s,i] * xhat[b,s,i]"),
+        (LAYER_BACK, "dgamma", frozenset(), "dgamma[i] = sum_b,s dy_xhat[b,s,i]"),
+        (LAYER_BACK, "dxhat", TEXTBOOK, "dxhat[b,s,i] = dy[b,s,i] * gamma[i]"),
+        (LAYER_BACK, "mean_dxhat", TEXTBOOK, "mean_dxhat[b,s] = sum_i dxhat[b,s,i] / d"),
+        (LAYER_BACK, "mean_dxhat_xhat", TEXTBOOK, "mean_dxhat_xhat[b,s] = sum_i dxhat[b,s,i] * xhat[b,s,i] / d"),
+        (LAYER_BACK, "across", frozenset(), "across[b,s,i] = centered[b,s,i] - along[b,s,i]"),
+        (
+            LAYER_BACK,
+            "dx",
+            TEXTBOOK,
+            "dx[b,s,i] = r[b,s] * (dxhat[b,s,i] - mean_dxhat[b,s] - xhat[b,s,i] * mean_dxhat_xhat[b,s])",
+        ),
+        (RMS_BACK, "dx", TEXTBOOK, "dx[b,s,i] = r[b,s] * (dxhat[b,s,i] - xhat[b,s,i] * mean_dxhat_xhat[b,s])"),
+        (BATCH_BACK, "dbeta", TEXTBOOK, "dbeta[c] = sum_n,h,w dy[n,c,h,w]"),
+        (BATCH_BACK, "mean_dxhat", TEXTBOOK, "mean_dxhat[c] = sum_n,h,w dxhat[n,c,h,w] / (N * H * W)"),
     ],
 )
 def test_a_step_in_one_line(program, name, opened, wanted):
@@ -47,6 +66,30 @@ def test_the_correction_is_in_the_divisor():
     assert line(program, "var") == "var[b,s] = sum_i q[b,s,i] / (d - 1)"
 
 
+def test_a_share_of_a_mean_is_divided_by_the_count():
+    derived = ns.derive(ns.forward(ns.Norm("B S [h d]", correction=1)))
+    assert line(derived, "dq") == "dq[b,s] = dv[b,s] / (h * d - 1)"
+    assert (
+        text(substituted(expression(derived, "dq"), {"dv": ["6.0"]}.__getitem__, {"h": 2, "d": 3}))
+        == "6.0 / (2 * 3 - 1)"
+    )
+
+
+def test_latex_of_the_way_back():
+    assert latex(expression(LAYER_BACK, "dgamma", TEXTBOOK)) == r"\sum_{b,s} dy_{b,s,i} \cdot \hat{x}_{b,s,i}"
+    assert latex(expression(LAYER_BACK, "dx", TEXTBOOK)) == (
+        r"r_{b,s} \cdot \left(d\hat{x}_{b,s,i} - \langle d\hat{x} \rangle_{b,s}"
+        r" - \hat{x}_{b,s,i} \cdot \langle d\hat{x}\,\hat{x} \rangle_{b,s}\right)"
+    )
+    assert latex(symbol(LAYER_BACK, "along")) == r"d\hat{x}^\parallel_{b,s,i}"
+
+
+def test_mathml_of_the_way_back():
+    markup = str(mathml(expression(RMS_BACK, "dx", TEXTBOOK)))
+    shown = "".join(ElementTree.fromstring(f"<math>{markup}</math>").itertext())
+    assert shown == "rb,s·(dx̂b,s,i−x̂b,s,i·⟨dx̂·x̂⟩b,s)"
+
+
 def test_latex_is_the_papers_formula():
     whole = latex(expression(LAYER, "xhat", WHOLE))
     assert whole == r"\frac{x_{b,s,i} - \mu_{b,s}}{\sqrt{\sigma^2_{b,s} + \varepsilon}}"
@@ -54,13 +97,15 @@ def test_latex_is_the_papers_formula():
     assert latex(symbol(RMS, "var")) == "m_{b,s}"
 
 
-@pytest.mark.parametrize("program", [LAYER, RMS, GROUP], ids=["layer", "rms", "group"])
+@pytest.mark.parametrize(
+    "program", [LAYER, RMS, GROUP, LAYER_BACK, BATCH_BACK], ids=["layer", "rms", "group", "layer back", "batch back"]
+)
 def test_mathml_is_well_formed_and_says_what_the_text_says(program):
     for step in program:
         markup = str(equation(symbol(program, step.name), expression(program, step.name)))
         tree = ElementTree.fromstring(markup)
         assert tree.tag == "math"
-        letters_shown = len(re.findall(r"[a-z]+(?=\[)", text(expression(program, step.name))))
+        letters_shown = len(re.findall(r"[a-z_]+(?=\[)", text(expression(program, step.name))))
         assert len(tree.findall(".//msub")) == letters_shown + 1
 
 

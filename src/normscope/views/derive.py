@@ -122,7 +122,9 @@ def _recip(draft: Draft, step: Step, g: str) -> Iterator[Part]:
 
 
 def _refused(draft: Draft, step: Step, g: str) -> Iterator[Part]:
-    raise ProgramError(f"step '{step.name}': {step.op} has a kink, where no gradient is; derive has no rule for it.")
+    raise ProgramError(
+        f"step '{step.name}': {step.op} has a kink, where there is no gradient; derive has no rule for it."
+    )
 
 
 RULES: Mapping[str, Callable[[Draft, Step, str], Iterator[Part]]] = {
@@ -194,12 +196,12 @@ def _tensors(program: Program, of: str) -> tuple[str, ...]:
 
 
 def _check(program: Program, of: str, wanted: Sequence[str]) -> None:
-    for name in (of, *wanted):
+    for argument, name in (("of is", of), *(("wanted holds", name) for name in wanted)):
         if name not in program.values:
-            raise ProgramError(f"'{name}' is no value of the program; its values are {' '.join(program.values)}.")
+            raise ProgramError(f"{argument} '{name}', no value of the program; it has {' '.join(program.values)}.")
     for name in wanted:
         if of not in program.feeds[name]:
-            raise ProgramError(f"'{of}' does not depend on '{name}'; it has no gradient there.")
+            raise ProgramError(f"wanted holds '{name}', on which {of} does not depend: it has no gradient.")
     for name in ("dy", *(f"d{name}" for name in wanted)):
         if name in program.values:
             raise ProgramError(f"the program has a value '{name}'; that is the name of a gradient.")

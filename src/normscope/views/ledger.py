@@ -53,7 +53,7 @@ RULES = {
     "mul": _elementwise,
     "recip": _elementwise,
     "mean": lambda cells, result: Cost(cells),
-    "sum": lambda cells, result: Cost(cells - result),
+    "sum": lambda cells, result: Cost(max(0, cells - result)),  # a sum of no cells takes no addition
     "sqrt": _root,
     "rsqrt": _root,
     "maximum": _free,
