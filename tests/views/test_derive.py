@@ -140,7 +140,7 @@ def test_reverse_mode_is_forward_mode(program, data):
 
 @pytest.mark.parametrize("op", ["sqrt", "rsqrt", "recip"])
 @given(data=st.data())
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10, deadline=None, phases=PHASES)
 def test_roots_and_reciprocals_of_squares(op, data):
     build = Builder(AXES, {"x": AXES})
     build.let("u", op, "x")
