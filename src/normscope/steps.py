@@ -74,13 +74,14 @@ def results(program: Program) -> dict[str, str]:
     {'q': 'q', 'var': 'var', 'v': 'v', 'r': 'r', 'xhat': 'xhat', 'y': 'xhat'}
     """
     names: dict[str, str] = {}
-    for name in program.by_name:
-        if name == "dx":
+    y = {"y": output(program)} if "xhat" in program.by_name else {}
+    for step in program:
+        if "dy" in step.args:  # y ends the way there
+            names = names | y
+        if step.name == "dx":
             names |= dict.fromkeys(_unchanged(program), "dy")
-        names[name] = name
-        if name == "xhat" == output(program):
-            names["y"] = name
-    return names
+        names[step.name] = step.name
+    return names | y
 
 
 def _unchanged(program: Program) -> list[str]:
