@@ -17,7 +17,9 @@ from .page.notebook import fold, table
 from .program import PARAMETERS, Program
 from .run import run
 from .steps import NUMBERS, STATISTICS, forward, output, results, running, trace_bytes
-from .views import arrays, cells
+from .views import arrays, cells, rounding
+from .views.formats import FORMATS
+from .views.policies import Policy, find
 
 FLOAT64_EPS = 2.0**-52
 
@@ -30,6 +32,7 @@ class Trace(Mapping[str, Any]):
     sizes     the size of every axis
     inputs    x, gamma, beta and eps as they went in
     notes     what a reader should know: a dtype that was widened, a gamma that was not given
+    policy    how every step was rounded, where that was asked for
 
     A value is nested lists if x was, else an array; it has all axes of the program, those that it lacks
     with size 1. A forward pass always has a `y`: without gamma and beta it is xhat. A trace keeps every
@@ -49,11 +52,13 @@ class Trace(Mapping[str, Any]):
         values: Mapping[str, Any],
         shape: tuple[int, ...],
         notes: tuple[str, ...] = (),
+        policy: Policy | None = None,
     ) -> None:
         self.norm = norm
         self.program = program
         self.sizes = dict(sizes)
         self.notes = notes
+        self.policy = policy
         self.shape = shape
         self.inputs = {name: plain(values[name], name in NUMBERS) for name, _ in program.inputs}
         self._values = values
@@ -137,6 +142,7 @@ def trace(
     *,
     running_mean: Any = None,
     running_var: Any = None,
+    policy: Policy | str | None = None,
 ) -> Trace:
     """Run a norm on x and keep every named step.
 
@@ -146,14 +152,20 @@ def trace(
     values, ones and zeros. running_mean and running_var belong to `batch_norm(training=False)`. A mean of
     arrays is infinite where its sum overflows; of plain cells it is not.
 
+    With a policy, or its name, every value is rounded to the format that the policy keeps it in
+    (`views.policies`), and the steps are those of its order; x is nested lists or a NumPy array.
+
     >>> trace([[1, 3]], layer_norm(eps=0), gamma=[2, 2])["y"]
     [[-2.0, 2.0]]
+    >>> trace([[0.1, 0.3]], layer_norm(eps=0), policy="pytorch-bf16").inputs["x"]
+    [[0.10009765625, 0.30078125]]
 
     Raises ShapeError, DtypeError or NormError; the message names the argument and the fix.
     """
     norm = _a_norm(layer_norm() if norm is None else norm)
     given = {"gamma": gamma, "beta": beta, "running_mean": running_mean, "running_var": running_var}
-    return _trace(x, norm, forward, given, {"eps": norm.eps})
+    chosen = None if policy is None else find(policy)
+    return _trace(x, norm, chosen.program if chosen else forward, given, {"eps": norm.eps}, chosen)
 
 
 def running_statistics(
@@ -178,7 +190,14 @@ def running_statistics(
     return _trace(x, norm, partial(running, correction=correction), given, {"momentum": momentum})
 
 
-def _trace(x: Any, norm: Norm, program_of: Any, given: Mapping[str, Any], numbers: Mapping[str, Any]) -> Trace:
+def _trace(
+    x: Any,
+    norm: Norm,
+    program_of: Any,
+    given: Mapping[str, Any],
+    numbers: Mapping[str, Any],
+    policy: Policy | None = None,
+) -> Trace:
     notes: list[str] = []
     shape = _shape(x, "x")
     norm = norm.fit(len(shape))
@@ -186,7 +205,7 @@ def _trace(x: Any, norm: Norm, program_of: Any, given: Mapping[str, Any], number
     program = program_of(norm)
     values = {"x": x} | dict(numbers)
     if "eps" in numbers and norm.eps is None:
-        values["eps"] = arrays.machine_eps(x) if arrays.is_array(x) else FLOAT64_EPS
+        values["eps"] = _machine_eps(x, policy)
         notes.append(f"eps is finfo(dtype computed in).eps = {values['eps']:.6g}.")
     wanted = [name for name, _ in program.inputs if name not in ("x", *NUMBERS)]
     _refuse(norm, given, wanted)
@@ -194,7 +213,16 @@ def _trace(x: Any, norm: Norm, program_of: Any, given: Mapping[str, Any], number
         values[name] = _parameter(name, given[name], norm, sizes, x)
         if given[name] is None:
             notes.append(f"{name} is not given: {'ones' if name == 'gamma' else 'zeros'}, its initial value.")
+    if policy:
+        made = rounding.evaluate(program, sizes, values, policy, norm.over)
+        return Trace(norm, program, sizes, made, shape, (policy.note, *notes), policy)
     return _run(program, sizes, values, norm, shape, notes)
+
+
+def _machine_eps(x: Any, policy: Policy | None) -> float:
+    if policy:
+        return 2.0 ** -FORMATS[policy.compute].fraction
+    return arrays.machine_eps(x) if arrays.is_array(x) else FLOAT64_EPS
 
 
 def _run(
