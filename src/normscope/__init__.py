@@ -11,25 +11,34 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from . import presets
     from .block import ExactTrace, exact
+    from .losses import Loss, precision
     from .norm import Norm, batch_norm, group_norm, instance_norm, layer_norm, rms_norm
     from .program import Program, Step
+    from .rungs import Rung, ladder
     from .steps import forward
     from .tracing import Trace, running_statistics, trace
+    from .variance import variances
     from .views.ledger import Ledger, ledger
+    from .views.policies import Policy
 
 __version__ = "0.1.0"
 
 HOMES = {
     "block": ("ExactTrace", "exact"),
+    "losses": ("Loss", "precision"),
     "norm": ("Norm", "batch_norm", "group_norm", "instance_norm", "layer_norm", "rms_norm"),
     "program": ("Program", "Step"),
+    "rungs": ("Rung", "ladder"),
     "steps": ("forward",),
     "tracing": ("Trace", "running_statistics", "trace"),
+    "variance": ("variances",),
     "views.ledger": ("Ledger", "ledger"),
+    "views.policies": ("Policy",),
 }
 __all__ = [
-    "ExactTrace", "Ledger", "Norm", "Program", "Step", "Trace", "batch_norm", "exact", "forward", "group_norm",
-    "instance_norm", "layer_norm", "ledger", "presets", "rms_norm", "running_statistics", "trace",
+    "ExactTrace", "Ledger", "Loss", "Norm", "Policy", "Program", "Rung", "Step", "Trace", "batch_norm", "exact",
+    "forward", "group_norm", "instance_norm", "ladder", "layer_norm", "ledger", "precision", "presets", "rms_norm",
+    "running_statistics", "trace", "variances",
 ]  # fmt: skip
 
 

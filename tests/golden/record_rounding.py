@@ -154,7 +154,8 @@ def gemma(torch: Any, t: Any) -> Any:
 
 
 ORDERS: dict[str, Callable[[Any, Any], Any]] = {
-    "kernel": kernel, "rms": rms, "steps": steps, "left_over": left_over, "statistics": statistics, "llama": llama, "gemma": gemma,
+    "kernel": kernel, "rms": rms, "steps": steps, "left_over": left_over, "statistics": statistics, "llama": llama,
+    "gemma": gemma,
 }  # fmt: skip
 
 

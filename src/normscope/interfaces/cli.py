@@ -2,33 +2,20 @@
 
 import os
 import sys
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from typing import Any
 
 import click
 
 from .. import __version__
 from ..errors import FileError, NormscopeError
 from .exact_commands import COMMANDS
+from .options import norm_choice, options, parameters, printing
+from .precision_command import precision
 
 PORT = 8417
 SOURCE = "file"  # the name under which pages read the file that is open
 INTERRUPTED, PIPE_CLOSED = 130, 141  # as a shell counts a process that a signal ended
-NORMS = ("layer_norm", "rms_norm", "batch_norm", "group_norm", "instance_norm")
-
-Command = TypeVar("Command", bound=Callable[..., Any])
-
-
-def options(*decorators: Callable[[Any], Any]) -> Callable[[Command], Command]:
-    """Several click options as one decorator, shown in this order."""
-
-    def decorate(command: Command) -> Command:
-        for decorator in reversed(decorators):
-            command = decorator(command)
-        return command
-
-    return decorate
-
 
 serving = options(
     click.option(
@@ -38,23 +25,6 @@ serving = options(
         help=f"Port on 127.0.0.1; 0 takes any free one. [default: {PORT}, or another if it is taken]",
     ),
     click.option("--no-browser", is_flag=True, help="Do not open a browser."),
-)
-norm_choice = options(
-    click.option("--norm", type=click.Choice(NORMS), help="A kind of norm.  [default: layer_norm]"),
-    click.option("--pattern", help="Any norm: its axes in order, the reduced ones in brackets, as in 'B S [d]'."),
-    click.option("--affine", help="Axes of gamma and beta for --pattern, as in 'd'.  [default: none]"),
-    click.option("--no-affine", is_flag=True, help="The norm has no gamma and beta."),
-    click.option("--groups", type=int, help="Number of groups: of group_norm, or of the axis g of --pattern."),
-)
-parameters = options(
-    click.option("--eps", help="Added to the variance, as a decimal or a fraction.  [default: the norm's own]"),
-    click.option("--gamma", metavar="FILE", help="Scale (.npy or .csv).  [default: ones]"),
-    click.option("--beta", metavar="FILE", help="Shift (.npy or .csv).  [default: zeros]"),
-    click.option("--decimal-comma", is_flag=True, help="Numbers in .csv files have decimal commas: 1,5;2,5."),
-)
-printing = options(
-    click.option("--json", "as_json", is_flag=True, help="Print JSON, and nothing else, on stdout."),
-    click.option("--color/--no-color", default=None, help="Colour the tables or not.  [default: on a terminal]"),
 )
 
 
@@ -125,6 +95,7 @@ def _serve(sources: dict[str, Any], port: int | None, no_browser: bool, path: st
 @click.argument("file")
 @norm_choice
 @parameters
+@click.option("--policy", metavar="NAME", help="Round every step as code in narrow formats does, as in pytorch-bf16.")
 @click.option("--all", "whole", is_flag=True, help="Every cell of a large tensor, not a window of each step.")
 @printing
 def trace(
@@ -138,6 +109,7 @@ def trace(
     gamma: str | None,
     beta: str | None,
     decimal_comma: bool,
+    policy: str | None,
     whole: bool,
     as_json: bool,
     color: bool | None,
@@ -153,6 +125,7 @@ def trace(
       normscope trace hidden.npy --norm rms_norm --eps 1e-6 --gamma weight.npy --json
       normscope trace image.npy --norm group_norm --groups 32
       normscope trace image.npy --pattern 'N C [H W]' --affine C
+      normscope trace hidden.npy --policy pytorch-bf16
     """
     from . import reports
     from .choice import make_norm
@@ -161,7 +134,7 @@ def trace(
     tensor = read(file, decimal_comma=decimal_comma)
     chosen = make_norm(norm, pattern, affine, no_affine, groups, eps, has_parameters=bool(gamma or beta))
     scale, shift = (f and parameter(f, what, decimal_comma) for f, what in ((gamma, "gamma"), (beta, "beta")))
-    made = reports.traced(tensor, chosen, scale, shift)
+    made = reports.traced(tensor, chosen, scale, shift, policy)
     if as_json:
         return reports.trace_json(made, tensor.tokens, whole)
     return reports.trace_text(made, tensor.tokens, whole, _color(color))
@@ -209,7 +182,7 @@ def ledger(
     return json.dumps(cost.to_json()) if as_json else cost.text(_color(color))
 
 
-for command in COMMANDS:
+for command in (*COMMANDS, precision):
     normscope.add_command(command)
 
 

@@ -14,15 +14,15 @@ from . import memory
 from .files import Tensor
 
 
-def traced(tensor: Tensor, norm: Norm, gamma: Any, beta: Any) -> Trace:
-    """The trace of a file's tensor.
+def traced(tensor: Tensor, norm: Norm, gamma: Any, beta: Any, policy: str | None = None) -> Trace:
+    """The trace of a file's tensor, rounded as a policy says.
 
     Raises FileError where it would not fit in memory, before anything is computed.
     """
     x = tensor.array
     width = 4 if x.dtype.name in ("float16", "float32") else 8
     memory.check(str(tensor.path), norm, x.shape, width)
-    return trace(x, norm, gamma, beta)
+    return trace(x, norm, gamma, beta, policy=policy)
 
 
 def trace_json(made: Trace, tokens: Sequence[str] | None = None, whole: bool = False) -> str:

@@ -15,7 +15,7 @@ from ..errors import NormError
 from ..norm import Norm
 from ..program import PARAMETERS, Program, Step
 from ..steps import NUMBERS, forward, output
-from .formats import FORMATS, Format, format_of
+from .formats import BFLOAT16, FORMATS, Format, format_of
 
 FUSED = "float64"  # of a product: not rounded before the add that reads it
 ONCE = "once"
@@ -169,6 +169,8 @@ def _of(storage: str, short: str) -> list[Policy]:
 
 
 POLICIES = _named()
+KINDS = tuple(dict.fromkeys(name.rpartition("-")[0] for name in POLICIES if name.endswith(BFLOAT16.short)))
+SINGLE = tuple(name for name in POLICIES if name.rpartition("-")[0] not in KINDS or name == "pytorch-fp32")
 
 
 def find(policy: Policy | str) -> Policy:
@@ -178,6 +180,10 @@ def find(policy: Policy | str) -> Policy:
     """
     if isinstance(policy, Policy):
         return policy
-    if policy not in POLICIES:
-        raise NormError(f"policy is {policy!r}; it must be one of {', '.join(POLICIES)}.")
+    if not isinstance(policy, str) or policy not in POLICIES:
+        shorts = [f"-{each.short}" for each in FORMATS.values() if each.bits <= 16]
+        raise NormError(
+            f"policy is {policy!r}; it must be {', '.join(SINGLE)}, or one of {', '.join(KINDS)} "
+            f"with {', '.join(shorts)} behind it, as in pytorch-bf16."
+        )
     return POLICIES[policy]

@@ -40,7 +40,9 @@ def evaluate(
     import numpy as np
 
     if not isinstance(given["x"], np.ndarray):
-        raise DtypeError(f"x is a {type(given['x']).__name__}; a policy rounds NumPy arrays: give numpy.asarray(x).")
+        raise DtypeError(
+            f"x is of type {type(given['x']).__name__}; a policy rounds NumPy arrays: give numpy.asarray(x)."
+        )
     with np.errstate(all="ignore"):
         ready = array_inputs(program, sizes, given, policy, kept)
         return run(program, array_rules(program, sizes, policy, kept), ready)
