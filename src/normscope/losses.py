@@ -92,7 +92,7 @@ def precision(
     chosen = [find(policy) for policy in policies]
     if not chosen:
         raise NormError("policies is empty; name at least one, as in ['pytorch-bf16'].")
-    axis = _free(norm)
+    axis = _free(norm, x.shape)
     parts = [_of_piece(piece, norm, given, chosen) for piece in _pieces(x, norm, axis)]
     at = norm.kept.index(axis) if axis else 0
     return [parts[0][i] if len(parts) == 1 else _joined([part[i] for part in parts], at) for i in range(len(chosen))]
@@ -103,11 +103,12 @@ def _with_eps(norm: Norm) -> Norm:
     return norm if norm.eps is not None else replace(norm, eps=Fraction(1, 2**23))
 
 
-def _free(norm: Norm) -> str:
-    """An axis along which x can be cut: neither reduced, nor a parameter's, nor one of several of a dimension."""
+def _free(norm: Norm, shape: tuple[int, ...]) -> str:
+    """The longest axis along which x can be cut: not reduced, no parameter's, and a dimension of its own."""
+    sizes = norm.sizes_for(shape)
     single = [dim[0] for dim in norm.layout.dims if len(dim) == 1]
     free = [axis for axis in single if axis in norm.kept and axis not in norm.param_axes]
-    return free[0] if free and not norm.running else ""
+    return max(free, key=lambda axis: sizes[axis], default="") if not norm.running else ""
 
 
 def _pieces(x: Any, norm: Norm, axis: str) -> Iterator[Any]:

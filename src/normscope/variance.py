@@ -108,7 +108,9 @@ def welford(columns: Iterable[Any], keep: Callable[[Any], Any]) -> tuple[Any, An
 
     Raises ShapeError for no cell.
     """
-    count, mean, spread = 0, 0.0, 0.0
+    count: int = 0
+    mean: Any = 0
+    spread: Any = 0
     for count, x in enumerate(columns, 1):
         delta = keep(x - mean)
         mean = keep(mean + keep(delta / count))
