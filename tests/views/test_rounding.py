@@ -265,6 +265,12 @@ def test_float8_e4m3fn_saturates_as_pytorch_casts_and_not_in_a_policy_of_ones_ow
     assert ns.trace(x, policy="pytorch-e5m2").inputs["x"] == [[1024.0, -1024.0, 1.0]]
 
 
+@pytest.mark.parametrize("kind", [list, np.array])
+def test_what_is_kept_in_float32_does_not_saturate(kind):
+    trace = ns.trace(kind([[5.0, 5.0]]), ns.layer_norm(eps=0), policy="pytorch-e4m3fn")
+    assert np.ravel(trace["r"]).tolist() == [math.inf]
+
+
 def test_eps_is_rounded_to_what_is_computed_in():
     assert ns.trace([[1.0, 2.0]], policy="pytorch-bf16").inputs["eps"] == float(np.float32(1e-5))
     assert ns.trace([[1.0, 2.0]], policy="float64").inputs["eps"] == 1e-5

@@ -72,7 +72,7 @@ def rules(program: Program, sizes: Mapping[str, int], policy: Policy, kept: Mapp
 
 
 def numbers(first: Format, policy: Policy) -> Numbers:
-    """Floats whose roots, reciprocals and sums are rounded to `first` on the way."""
+    """Floats whose roots and sums are rounded to `first` on the way to a reciprocal and a mean."""
     if first is FLOAT64 and policy.sums == ONCE:
         return cells.FLOATS
 
@@ -90,10 +90,7 @@ def numbers(first: Format, policy: Policy) -> Numbers:
     def sqrt(value: float) -> float:
         return first.round(cells.float_sqrt(value))
 
-    def recip(value: float) -> float:
-        return first.round(cells.float_recip(value))
-
-    return Numbers(float, total, mean, sqrt, recip)
+    return Numbers(float, total, mean, sqrt, cells.float_recip)
 
 
 def inputs(
@@ -148,16 +145,10 @@ def _rounding(
         count = prod(sizes[axis] for axis in step.over) - step.less
         return total(step, a) / float(count) if count else total(step, a) * float("inf")
 
-    def sqrt(step: Step, a: Any) -> Any:
-        return np.sqrt(a).astype(first.name, copy=False)
-
-    def recip(step: Step, a: Any) -> Any:
-        return (1.0 / a).astype(first.name, copy=False)
-
     def rsqrt(step: Step, a: Any) -> Any:
-        return recip(step, sqrt(step, a))
+        return 1.0 / np.sqrt(a).astype(first.name, copy=False)
 
-    return {"sum": total, "mean": mean, "sqrt": sqrt, "recip": recip, "rsqrt": rsqrt}
+    return {"sum": total, "mean": mean, "rsqrt": rsqrt}
 
 
 def _ready(arg: Any, first: Format) -> Any:
