@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from . import presets
     from .block import ExactTrace, exact
+    from .comparison import Compared, Comparison, compare
     from .norm import Norm, batch_norm, group_norm, instance_norm, layer_norm, rms_norm
     from .program import Program, Step
     from .steps import forward
@@ -21,6 +22,7 @@ __version__ = "0.1.0"
 
 HOMES = {
     "block": ("ExactTrace", "exact"),
+    "comparison": ("Compared", "Comparison", "compare"),
     "norm": ("Norm", "batch_norm", "group_norm", "instance_norm", "layer_norm", "rms_norm"),
     "program": ("Program", "Step"),
     "steps": ("forward",),
@@ -28,8 +30,9 @@ HOMES = {
     "views.ledger": ("Ledger", "ledger"),
 }
 __all__ = [
-    "ExactTrace", "Ledger", "Norm", "Program", "Step", "Trace", "batch_norm", "exact", "forward", "group_norm",
-    "instance_norm", "layer_norm", "ledger", "presets", "rms_norm", "running_statistics", "trace",
+    "Compared", "Comparison", "ExactTrace", "Ledger", "Norm", "Program", "Step", "Trace", "batch_norm", "compare",
+    "exact", "forward", "group_norm", "instance_norm", "layer_norm", "ledger", "presets", "rms_norm",
+    "running_statistics", "trace",
 ]  # fmt: skip
 
 
