@@ -24,6 +24,7 @@ bench: ## print the benchmark table
 oracle: ## install PyTorch, record the golden vectors again, compare with it
 	@$(ENVIRONMENT) oracle
 	@.venv-oracle/bin/python tests/golden/record.py
+	@.venv-oracle/bin/python tests/golden/record_comparison.py
 	@.venv-oracle/bin/python -m pytest -m oracle
 
 clean: ## remove the environments and what tools left behind

@@ -82,7 +82,7 @@ def test_every_error_class_is_in_the_table():
     "function",
     [
         *(ns.Norm, ns.layer_norm, ns.rms_norm, ns.batch_norm, ns.instance_norm, ns.group_norm),
-        *(ns.trace, ns.running_statistics, ns.ledger, ns.exact),
+        *(ns.trace, ns.running_statistics, ns.ledger, ns.exact, ns.compare),
     ],
     ids=lambda function: function.__name__,
 )
