@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from . import presets
     from .block import ExactTrace, exact
+    from .comparison import Compared, Comparison, compare
     from .losses import Loss, precision
     from .norm import Norm, batch_norm, group_norm, instance_norm, layer_norm, rms_norm
     from .program import Program, Step
@@ -25,6 +26,7 @@ __version__ = "0.1.0"
 
 HOMES = {
     "block": ("ExactTrace", "exact"),
+    "comparison": ("Compared", "Comparison", "compare"),
     "losses": ("Loss", "precision"),
     "norm": ("Norm", "batch_norm", "group_norm", "instance_norm", "layer_norm", "rms_norm"),
     "program": ("Program", "Step"),
@@ -36,9 +38,9 @@ HOMES = {
     "views.policies": ("Policy",),
 }
 __all__ = [
-    "ExactTrace", "Ledger", "Loss", "Norm", "Policy", "Program", "Rung", "Step", "Trace", "batch_norm", "exact",
-    "forward", "group_norm", "instance_norm", "ladder", "layer_norm", "ledger", "precision", "presets", "rms_norm",
-    "running_statistics", "trace", "variances",
+    "Compared", "Comparison", "ExactTrace", "Ledger", "Loss", "Norm", "Policy", "Program", "Rung", "Step", "Trace",
+    "batch_norm", "compare", "exact", "forward", "group_norm", "instance_norm", "ladder", "layer_norm", "ledger",
+    "precision", "presets", "rms_norm", "running_statistics", "trace", "variances",
 ]  # fmt: skip
 
 

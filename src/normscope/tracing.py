@@ -169,7 +169,7 @@ def trace(
 
 
 def running_statistics(
-    x: Any, norm: Norm, running_mean: Any, running_var: Any, momentum: float = 0.1, *, correction: int = 1
+    x: Any, norm: Norm, running_mean: Any, running_var: Any, momentum: float | Fraction = 0.1, *, correction: int = 1
 ) -> Trace:
     """The running statistics of a BatchNorm after one more batch x, as a Trace with every step on the way.
 
@@ -199,7 +199,7 @@ def _trace(
     policy: Policy | None = None,
 ) -> Trace:
     notes: list[str] = []
-    shape = _shape(x, "x")
+    shape = shape_of(x, "x")
     norm = norm.fit(len(shape))
     sizes = norm.sizes_for(shape)
     program = program_of(norm)
@@ -255,7 +255,8 @@ def _quiet(xp: Any) -> AbstractContextManager[Any]:
     return xp.errstate(all="ignore") if hasattr(xp, "errstate") else nullcontext()
 
 
-def _shape(value: Any, name: str) -> tuple[int, ...]:
+def shape_of(value: Any, name: str) -> tuple[int, ...]:
+    """The shape of an argument, nested lists or an array; DtypeError for anything else."""
     if isinstance(value, (list, tuple)):
         return cells.shape_of(value, name)
     if arrays.is_array(value):
@@ -285,9 +286,9 @@ def _parameter(name: str, value: Any, norm: Norm, sizes: Mapping[str, int], x: A
     if value is None:
         ones = [Fraction(name == "gamma")] * prod(shape)
         return ones if not arrays.is_array(x) else _filled(x, shape, float(name == "gamma"))
-    if _shape(value, name) != shape:
+    if shape_of(value, name) != shape:
         raise ShapeError(
-            f"{name} has shape {_shape(value, name)}; {norm.name} over {' '.join(norm.over)} of x "
+            f"{name} has shape {shape_of(value, name)}; {norm.name} over {' '.join(norm.over)} of x "
             f"{sized(norm.axes, sizes)} needs {shape}."
         )
     return value.tolist() if not arrays.is_array(x) and hasattr(value, "tolist") else value

@@ -9,12 +9,13 @@ import click
 
 from .. import __version__
 from ..errors import FileError, NormscopeError
+from .compare_command import compare
 from .exact_commands import COMMANDS
+from .export_command import export
 from .options import norm_choice, options, parameters, printing
 from .precision_command import precision
 
 PORT = 8417
-SOURCE = "file"  # the name under which pages read the file that is open
 INTERRUPTED, PIPE_CLOSED = 130, 141  # as a shell counts a process that a signal ended
 
 serving = options(
@@ -74,14 +75,9 @@ def open_file(
       normscope open hidden.npy
       normscope open tokens.csv --gamma weight.npy --beta bias.npy --eps 1e-12
     """
-    from ..norm import exact_eps
-    from .files import FileSource, parameter, read
+    from .files import SOURCE, opened
 
-    scale, shift = (f and parameter(f, what, decimal_comma) for f, what in ((gamma, "gamma"), (beta, "beta")))
-    tensor = read(file, decimal_comma=decimal_comma)
-    if eps is not None:
-        exact_eps(eps)
-    source = FileSource.of(tensor, scale, shift, eps)
+    source = opened(file, eps, gamma, beta, decimal_comma)
     _serve({SOURCE: source}, port, no_browser, f"/inside?v=1&source={SOURCE}")
 
 
@@ -182,7 +178,7 @@ def ledger(
     return json.dumps(cost.to_json()) if as_json else cost.text(_color(color))
 
 
-for command in (*COMMANDS, precision):
+for command in (*COMMANDS, compare, precision, export):
     normscope.add_command(command)
 
 
@@ -199,9 +195,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="replace")  # where μ or … cannot be written, the rest still is
     try:
         result = normscope.main(arguments, prog_name="normscope", standalone_mode=False)
-        if isinstance(result, str):  # printed here: click would turn a closed pipe into exit code 1
-            print(result)
-        sys.stdout.flush()
+        _print(result)
         return result if isinstance(result, int) else 0
     except BrokenPipeError:  # the reader, such as head, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -216,6 +210,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(str(error), FileError.exit_code)
     except MemoryError:
         return _fail("there is not enough memory; `normscope open FILE` shows a window.", FileError.exit_code)
+
+
+def _print(result: Any) -> None:
+    """Print what a command returns. Here, and not in it: click would turn a closed pipe into exit code 1."""
+    if isinstance(result, bytes):  # a page, whose encoding is not the terminal's
+        sys.stdout.buffer.write(result)
+    elif isinstance(result, str):
+        print(result)
+    sys.stdout.flush()
 
 
 def _usage(error: click.ClickException) -> str:

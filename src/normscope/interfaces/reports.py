@@ -20,9 +20,13 @@ def traced(tensor: Tensor, norm: Norm, gamma: Any, beta: Any, policy: str | None
     Raises FileError where it would not fit in memory, before anything is computed.
     """
     x = tensor.array
-    width = 4 if x.dtype.name in ("float16", "float32") else 8
-    memory.check(str(tensor.path), norm, x.shape, width)
+    memory.check(str(tensor.path), [norm], x.shape, width(x))
     return trace(x, norm, gamma, beta, policy=policy)
+
+
+def width(x: Any) -> int:
+    """Bytes of a cell in the dtype that x is computed in."""
+    return 4 if x.dtype.name in ("float16", "float32") else 8
 
 
 def trace_json(made: Trace, tokens: Sequence[str] | None = None, whole: bool = False) -> str:
