@@ -21,9 +21,11 @@ bench: ## print the benchmark table
 	@$(ENVIRONMENT) dev
 	@.venv/bin/python -m benchmarks
 
-oracle: ## install PyTorch, record the golden vectors again, compare with it
+oracle: ## install PyTorch and ONNX Runtime, record the golden vectors again, compare with it
 	@$(ENVIRONMENT) oracle
 	@.venv-oracle/bin/python tests/golden/record.py
+	@.venv-oracle/bin/python tests/golden/record_comparison.py
+	@.venv-oracle/bin/python tests/golden/record_rounding.py
 	@.venv-oracle/bin/python -m tests.golden.record_backward
 	@.venv-oracle/bin/python -m pytest -m oracle
 

@@ -3,10 +3,16 @@
 import argparse
 import sys
 
-from . import browser, core, named, server
+from . import axes, browser, core, named, server
 from .table import HEAD
 
-GROUPS = {"core": core.figures, "server": server.figures, "browser": browser.figures, "named": named.figures}
+GROUPS = {
+    "core": core.figures,
+    "server": server.figures,
+    "browser": browser.figures,
+    "named": named.figures,
+    "axes": axes.figures,
+}
 
 
 def main() -> int:

@@ -10,6 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import array_api_strict as strict
 import ml_dtypes
 import numpy as np
 import pytest
@@ -40,7 +41,7 @@ def program(**changes: Any) -> ns.Program:
 X = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
 NAMES = {
     "ns": ns, "np": np, "ml_dtypes": ml_dtypes, "math": math, "Fraction": Fraction, "parse": parse,
-    "program": program, "Tensor": Tensor, "x": X, "a": np.array(X), "norm": ns.Norm("B S [d]", "d"),
+    "strict": strict, "program": program, "Tensor": Tensor, "x": X, "a": np.array(X), "norm": ns.Norm("B S [d]", "d"),
     "evaluation": ns.batch_norm(training=False), "three": [0.0] * 3,
 }  # fmt: skip
 
@@ -82,7 +83,8 @@ def test_every_error_class_is_in_the_table():
     "function",
     [
         *(ns.Norm, ns.layer_norm, ns.rms_norm, ns.batch_norm, ns.instance_norm, ns.group_norm),
-        *(ns.trace, ns.running_statistics, ns.ledger, ns.exact, ns.derive, ns.training_ledger),
+        *(ns.trace, ns.running_statistics, ns.ledger, ns.exact, ns.compare, ns.variances, ns.precision, ns.ladder),
+        *(ns.derive, ns.training_ledger),
     ],
     ids=lambda function: function.__name__,
 )

@@ -11,16 +11,18 @@ ROOT = Path(__file__).resolve().parent.parent / "src" / "normscope"
 # __init__ is the package's public face.
 LAYERS = [
     ["errors"],
-    ["axes"],
+    ["axes", "csv_table"],
     ["norm", "presets"],
     ["program"],
     ["steps", "gradients", "run"],
     ["page"],
     ["views"],
-    ["tracing"],
+    ["tracing", "variance"],
     ["block", "differences"],
-    ["exercises", "mistakes"],
-    ["compare", "check", "kernels", "models"],
+    ["exercises", "mistakes", "rungs", "losses"],
+    ["kinds", "conventions"],
+    ["averages"],
+    ["comparison", "check", "kernels", "models"],
     ["__init__"],
     ["lessons"],
     ["interfaces", "__main__"],
@@ -133,7 +135,7 @@ def test_the_checker_sees_every_kind_of_upward_arrow():
         "normscope.page.html": "from ..norm import Norm",
         "normscope.views.cells": "from . import arrays\nfrom .. import run, tracing",
         "normscope.views.arrays": "from normscope import Norm",
-        "normscope.check.__init__": "from ..compare import compare",
+        "normscope.check.__init__": "from ..comparison import compare",
         "normscope.lessons.__init__": "from .site import respond",
         "normscope.lessons.site": "from ..views.cells import rules\nfrom ..utils import x",
     }
@@ -144,7 +146,7 @@ def test_the_checker_sees_every_kind_of_upward_arrow():
         "normscope.page.html:1 imports normscope.norm: page reads errors alone",
         "normscope.views.cells:2 imports normscope.tracing: tracing is above views",
         "normscope.views.arrays:1 imports normscope: __init__ is above views",
-        "normscope.check.__init__:1 imports normscope.compare: compare is beside check",
+        "normscope.check.__init__:1 imports normscope.comparison: comparison is beside check",
         "normscope.lessons.site:2 imports normscope.utils: utils has no place in LAYERS",
     ]
 

@@ -11,34 +11,45 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from . import presets
     from .block import ExactTrace, exact
+    from .comparison import Compared, Comparison, compare
     from .differences import Difference, difference
     from .gradients import backward, training
+    from .losses import Loss, precision
     from .norm import Norm, batch_norm, group_norm, instance_norm, layer_norm, rms_norm
     from .program import Program, Step
+    from .rungs import Rung, ladder
     from .steps import forward
     from .tracing import Trace, running_statistics, trace
+    from .variance import variances
     from .views.derive import derive
     from .views.ledger import Ledger, ledger
+    from .views.policies import Policy
     from .views.training import TrainingLedger, training_ledger
 
 __version__ = "0.1.0"
 
 HOMES = {
     "block": ("ExactTrace", "exact"),
+    "comparison": ("Compared", "Comparison", "compare"),
     "differences": ("Difference", "difference"),
     "gradients": ("backward", "training"),
+    "losses": ("Loss", "precision"),
     "norm": ("Norm", "batch_norm", "group_norm", "instance_norm", "layer_norm", "rms_norm"),
     "program": ("Program", "Step"),
+    "rungs": ("Rung", "ladder"),
     "steps": ("forward",),
     "tracing": ("Trace", "running_statistics", "trace"),
+    "variance": ("variances",),
     "views.derive": ("derive",),
     "views.ledger": ("Ledger", "ledger"),
+    "views.policies": ("Policy",),
     "views.training": ("TrainingLedger", "training_ledger"),
 }
 __all__ = [
-    "Difference", "ExactTrace", "Ledger", "Norm", "Program", "Step", "Trace", "TrainingLedger", "backward",
-    "batch_norm", "derive", "difference", "exact", "forward", "group_norm", "instance_norm", "layer_norm", "ledger",
-    "presets", "rms_norm", "running_statistics", "trace", "training", "training_ledger",
+    "Compared", "Comparison", "Difference", "ExactTrace", "Ledger", "Loss", "Norm", "Policy", "Program", "Rung", "Step",
+    "Trace", "TrainingLedger", "backward", "batch_norm", "compare", "derive", "difference", "exact", "forward",
+    "group_norm", "instance_norm", "ladder", "layer_norm", "ledger", "precision", "presets", "rms_norm",
+    "running_statistics", "trace", "training", "training_ledger", "variances",
 ]  # fmt: skip
 
 

@@ -64,14 +64,16 @@ def backward(norm: Norm, saved: str = "xhat") -> Program:
 
 
 @lru_cache(maxsize=256)
-def training(norm: Norm) -> Program:
+def training(norm: Norm, there: Program | None = None) -> Program:
     """The forward pass and the textbook backward one as one program; dy is an input of it.
+
+    there  another forward pass of the norm, such as a policy's; it has an r and an xhat too
 
     >>> norm = Norm("S [d]", center=False)
     >>> [step.name for step in training(norm)]
     ['q', 'var', 'v', 'r', 'xhat', 'dxhat_xhat', 'mean_dxhat_xhat', 'along', 'across', 'dx']
     """
-    there, back = forward(norm), backward(norm)
+    there, back = there or forward(norm), backward(norm)
     return replace(there, inputs=(*there.inputs, ("dy", norm.axes)), steps=(*there.steps, *back.steps))
 
 

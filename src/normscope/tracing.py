@@ -18,7 +18,9 @@ from .page.notebook import fold, table
 from .program import PARAMETERS, Program
 from .run import run
 from .steps import NUMBERS, STATISTICS, forward, output, results, running, trace_bytes
-from .views import arrays, cells
+from .views import arrays, cells, rounding
+from .views.formats import FORMATS
+from .views.policies import Policy, find
 
 FLOAT64_EPS = 2.0**-52
 
@@ -31,6 +33,7 @@ class Trace(Mapping[str, Any]):
     sizes     the size of every axis
     inputs    x, gamma, beta and eps as they went in
     notes     what a reader should know: a dtype that was widened, a gamma that was not given
+    policy    how every step was rounded, where that was asked for
 
     A value is nested lists if x was, else an array; it has all axes of the program, those that it lacks
     with size 1. A forward pass always has a `y`: without gamma and beta it is xhat. A trace keeps every
@@ -50,11 +53,13 @@ class Trace(Mapping[str, Any]):
         values: Mapping[str, Any],
         shape: tuple[int, ...],
         notes: tuple[str, ...] = (),
+        policy: Policy | None = None,
     ) -> None:
         self.norm = norm
         self.program = program
         self.sizes = dict(sizes)
         self.notes = notes
+        self.policy = policy
         self.shape = shape
         self.inputs = {name: plain(values[name], name in NUMBERS) for name, _ in program.inputs}
         self._values = values
@@ -152,6 +157,7 @@ def trace(
     dy: Any = None,
     running_mean: Any = None,
     running_var: Any = None,
+    policy: Policy | str | None = None,
 ) -> Trace:
     """Run a norm on x and keep every named step; with dy run it backward as well.
 
@@ -162,22 +168,29 @@ def trace(
     arrays is infinite where its sum overflows; of plain cells it is not.
 
     dy, of the shape of x, is the gradient of a loss with respect to y; from it come `dx`, `dgamma`, `dbeta`
-    and every step on the way back (gradients.backward).
+    and every step on the way back (gradients.backward). With a policy, or its name, every value is rounded to
+    the format that the policy keeps it in (`views.policies`), and the steps are those of its order; x is
+    nested lists or a NumPy array.
 
     >>> trace([[1, 3]], layer_norm(eps=0), gamma=[2, 2])["y"]
     [[-2.0, 2.0]]
     >>> trace([[1, 3]], layer_norm(eps=3), dy=[[1, 0]])["dx"]
     [[0.1875, -0.1875]]
+    >>> trace([[0.1, 0.3]], layer_norm(eps=0), policy="pytorch-bf16").inputs["x"]
+    [[0.10009765625, 0.30078125]]
 
     Raises ShapeError, DtypeError or NormError; the message names the argument and the fix.
     """
     norm = _a_norm(layer_norm() if norm is None else norm)
     given = {"gamma": gamma, "beta": beta, "running_mean": running_mean, "running_var": running_var, "dy": dy}
-    return _trace(x, norm, forward if dy is None else training, given, {"eps": norm.eps})
+    chosen = None if policy is None else find(policy)
+    there = chosen.program if chosen else forward
+    program_of = there if dy is None else lambda norm: training(norm, there(norm))
+    return _trace(x, norm, program_of, given, {"eps": norm.eps}, chosen)
 
 
 def running_statistics(
-    x: Any, norm: Norm, running_mean: Any, running_var: Any, momentum: float = 0.1, *, correction: int = 1
+    x: Any, norm: Norm, running_mean: Any, running_var: Any, momentum: float | Fraction = 0.1, *, correction: int = 1
 ) -> Trace:
     """The running statistics of a BatchNorm after one more batch x, as a Trace with every step on the way.
 
@@ -198,15 +211,22 @@ def running_statistics(
     return _trace(x, norm, partial(running, correction=correction), given, {"momentum": momentum})
 
 
-def _trace(x: Any, norm: Norm, program_of: Any, given: Mapping[str, Any], numbers: Mapping[str, Any]) -> Trace:
+def _trace(
+    x: Any,
+    norm: Norm,
+    program_of: Any,
+    given: Mapping[str, Any],
+    numbers: Mapping[str, Any],
+    policy: Policy | None = None,
+) -> Trace:
     notes: list[str] = []
-    shape = _shape(x, "x")
+    shape = shape_of(x, "x")
     norm = norm.fit(len(shape))
     sizes = norm.sizes_for(shape)
     program = program_of(norm)
     values = {"x": x} | dict(numbers)
     if "eps" in numbers and norm.eps is None:
-        values["eps"] = arrays.machine_eps(x) if arrays.is_array(x) else FLOAT64_EPS
+        values["eps"] = _machine_eps(x, policy)
         notes.append(f"eps is finfo(dtype computed in).eps = {values['eps']:.6g}.")
     wanted = [name for name, _ in program.inputs if name not in ("x", *NUMBERS)]
     _refuse(norm, given, wanted)
@@ -214,7 +234,16 @@ def _trace(x: Any, norm: Norm, program_of: Any, given: Mapping[str, Any], number
         values[name] = _parameter(name, given[name], norm, sizes, x)
         if given[name] is None:
             notes.append(f"{name} is not given: {'ones' if name == 'gamma' else 'zeros'}, its initial value.")
+    if policy:
+        made = rounding.evaluate(program, sizes, values, policy, norm.over)
+        return Trace(norm, program, sizes, made, shape, (policy.note, *notes), policy)
     return _run(program, sizes, values, norm, shape, notes)
+
+
+def _machine_eps(x: Any, policy: Policy | None) -> float:
+    if policy:
+        return 2.0 ** -FORMATS[policy.compute].fraction
+    return arrays.machine_eps(x) if arrays.is_array(x) else FLOAT64_EPS
 
 
 def _run(
@@ -247,7 +276,8 @@ def _quiet(xp: Any) -> AbstractContextManager[Any]:
     return xp.errstate(all="ignore") if hasattr(xp, "errstate") else nullcontext()
 
 
-def _shape(value: Any, name: str) -> tuple[int, ...]:
+def shape_of(value: Any, name: str) -> tuple[int, ...]:
+    """The shape of an argument, nested lists or an array; DtypeError for anything else."""
     if isinstance(value, (list, tuple)):
         return cells.shape_of(value, name)
     if arrays.is_array(value):
@@ -273,17 +303,17 @@ def _parameter(name: str, value: Any, norm: Norm, sizes: Mapping[str, int], x: A
         if value is None:
             raise NormError(f"{norm.name} '{norm.pattern}' needs {name}, of shape {shape}; give {name}=...")
     elif name == "dy":
-        shape = _shape(x, "x")
+        shape = shape_of(x, "x")
     else:
         axes, shape = norm.param_axes, norm.param_shape(sizes)
     if value is None:
         ones = [Fraction(name == "gamma")] * prod(shape)
         return ones if not arrays.is_array(x) else _filled(x, shape, float(name == "gamma"))
-    if _shape(value, name) != shape:
+    if shape_of(value, name) != shape:
         if name == "dy":
-            raise ShapeError(f"dy has shape {_shape(value, name)}; the gradient of y needs that of x, {shape}.")
+            raise ShapeError(f"dy has shape {shape_of(value, name)}; the gradient of y needs that of x, {shape}.")
         raise ShapeError(
-            f"{name} has shape {_shape(value, name)}; {norm.name} over {' '.join(norm.over)} of x "
+            f"{name} has shape {shape_of(value, name)}; {norm.name} over {' '.join(norm.over)} of x "
             f"{sized(norm.axes, sizes)} needs {shape}."
         )
     return value.tolist() if not arrays.is_array(x) and hasattr(value, "tolist") else value

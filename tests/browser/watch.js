@@ -58,7 +58,7 @@ const watched = window.watched = {
       return live.nodeValue === drawn.nodeValue ? '' : `${where}: "${live.nodeValue}" instead of "${drawn.nodeValue}"`;
     const [mine, theirs] = [watched.attributes(live), watched.attributes(drawn)];
     if (mine !== theirs) return `${where}: ${mine} instead of ${theirs}`;
-    const shows = 'defaultValue' in live && !['range', 'checkbox', 'radio'].includes(live.type);
+    const shows = 'defaultValue' in live && !['range', 'checkbox', 'radio', 'file'].includes(live.type);
     if (shows && live !== document.activeElement && live.value !== live.defaultValue)
       return `${where}: shows "${live.value}" instead of "${live.defaultValue}"`;
     if (live.type === 'checkbox' && live.checked !== live.defaultChecked) return `${where}: checked is ${live.checked}`;

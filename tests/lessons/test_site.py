@@ -9,7 +9,7 @@ from normscope.lessons.sources import Synthetic
 from normscope.presets import PRESETS
 from tests.lessons.dom import Node, parse
 
-PATHS = ["/", "/inside", "/inside?v=1&source=minilm", "/inside?v=9", "/nowhere"]
+PATHS = ["/", "/axes", "/axes?v=1&bad=table:1,x", "/inside", "/inside?v=1&source=minilm", "/inside?v=9", "/nowhere"]
 
 
 def get(address: str, sources=None) -> tuple[int, str, str]:
@@ -40,8 +40,10 @@ def test_nothing_is_inline_and_nothing_comes_from_elsewhere(address):
 
 
 def test_every_label_and_reference_points_somewhere():
-    for query in ("", "v=1&bad=eps:x", "v=1&source=minilm&bad=at.S:x", "v=1&bad=x.0.0.0:q", "v=1&bad=odd:x"):
-        tree = parse(get(f"/inside?{query}")[2])
+    inside = ("", "v=1&bad=eps:x", "v=1&source=minilm&bad=at.S:x", "v=1&bad=x.0.0.0:q", "v=1&bad=odd:x")
+    axes = ("", "v=1&bad=eps:x", "v=1&bad=x.1.0:q", "v=1&bad=table:1,x", "v=1&bad=odd:x")
+    for address in [*(f"/inside?{query}" for query in inside), *(f"/axes?{query}" for query in axes)]:
+        tree = parse(get(address)[2])
         ids = {node.attributes["id"] for node in tree.walk() if "id" in node.attributes}
         for node in tree.walk():
             for name in ("for", "aria-describedby", "aria-labelledby"):

@@ -2,33 +2,21 @@
 
 import os
 import sys
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from typing import Any
 
 import click
 
 from .. import __version__
 from ..errors import FileError, NormscopeError
+from .compare_command import compare
 from .exact_commands import COMMANDS
+from .export_command import export
+from .options import norm_choice, options, parameters, printing
+from .precision_command import precision
 
 PORT = 8417
-SOURCE = "file"  # the name under which pages read the file that is open
 INTERRUPTED, PIPE_CLOSED = 130, 141  # as a shell counts a process that a signal ended
-NORMS = ("layer_norm", "rms_norm", "batch_norm", "group_norm", "instance_norm")
-
-Command = TypeVar("Command", bound=Callable[..., Any])
-
-
-def options(*decorators: Callable[[Any], Any]) -> Callable[[Command], Command]:
-    """Several click options as one decorator, shown in this order."""
-
-    def decorate(command: Command) -> Command:
-        for decorator in reversed(decorators):
-            command = decorator(command)
-        return command
-
-    return decorate
-
 
 serving = options(
     click.option(
@@ -38,23 +26,6 @@ serving = options(
         help=f"Port on 127.0.0.1; 0 takes any free one. [default: {PORT}, or another if it is taken]",
     ),
     click.option("--no-browser", is_flag=True, help="Do not open a browser."),
-)
-norm_choice = options(
-    click.option("--norm", type=click.Choice(NORMS), help="A kind of norm.  [default: layer_norm]"),
-    click.option("--pattern", help="Any norm: its axes in order, the reduced ones in brackets, as in 'B S [d]'."),
-    click.option("--affine", help="Axes of gamma and beta for --pattern, as in 'd'.  [default: none]"),
-    click.option("--no-affine", is_flag=True, help="The norm has no gamma and beta."),
-    click.option("--groups", type=int, help="Number of groups: of group_norm, or of the axis g of --pattern."),
-)
-parameters = options(
-    click.option("--eps", help="Added to the variance, as a decimal or a fraction.  [default: the norm's own]"),
-    click.option("--gamma", metavar="FILE", help="Scale (.npy or .csv).  [default: ones]"),
-    click.option("--beta", metavar="FILE", help="Shift (.npy or .csv).  [default: zeros]"),
-    click.option("--decimal-comma", is_flag=True, help="Numbers in .csv files have decimal commas: 1,5;2,5."),
-)
-printing = options(
-    click.option("--json", "as_json", is_flag=True, help="Print JSON, and nothing else, on stdout."),
-    click.option("--color/--no-color", default=None, help="Colour the tables or not.  [default: on a terminal]"),
 )
 
 
@@ -104,14 +75,9 @@ def open_file(
       normscope open hidden.npy
       normscope open tokens.csv --gamma weight.npy --beta bias.npy --eps 1e-12
     """
-    from ..norm import exact_eps
-    from .files import FileSource, parameter, read
+    from .files import SOURCE, opened
 
-    scale, shift = (f and parameter(f, what, decimal_comma) for f, what in ((gamma, "gamma"), (beta, "beta")))
-    tensor = read(file, decimal_comma=decimal_comma)
-    if eps is not None:
-        exact_eps(eps)
-    source = FileSource.of(tensor, scale, shift, eps)
+    source = opened(file, eps, gamma, beta, decimal_comma)
     _serve({SOURCE: source}, port, no_browser, f"/inside?v=1&source={SOURCE}")
 
 
@@ -126,6 +92,7 @@ def _serve(sources: dict[str, Any], port: int | None, no_browser: bool, path: st
 @norm_choice
 @parameters
 @click.option("--backward", "dy", metavar="DY", help="Steps back too, from the gradient of y in this file.")
+@click.option("--policy", metavar="NAME", help="Round every step as code in narrow formats does, as in pytorch-bf16.")
 @click.option("--all", "whole", is_flag=True, help="Every cell of a large tensor, not a window of each step.")
 @printing
 def trace(
@@ -140,6 +107,7 @@ def trace(
     beta: str | None,
     decimal_comma: bool,
     dy: str | None,
+    policy: str | None,
     whole: bool,
     as_json: bool,
     color: bool | None,
@@ -158,6 +126,7 @@ def trace(
       normscope trace image.npy --norm group_norm --groups 32
       normscope trace image.npy --pattern 'N C [H W]' --affine C
       normscope trace hidden.npy --gamma weight.npy --backward dy.npy
+      normscope trace hidden.npy --policy pytorch-bf16
     """
     from . import reports
     from .choice import make_norm
@@ -167,7 +136,7 @@ def trace(
     chosen = make_norm(norm, pattern, affine, no_affine, groups, eps, has_parameters=bool(gamma or beta))
     scale, shift = (f and parameter(f, what, decimal_comma) for f, what in ((gamma, "gamma"), (beta, "beta")))
     gradient = dy and read(dy, "dy", decimal_comma).array
-    made = reports.traced(tensor, chosen, scale, shift, gradient)
+    made = reports.traced(tensor, chosen, scale, shift, gradient, policy)
     if as_json:
         return reports.trace_json(made, tensor.tokens, whole)
     return reports.trace_text(made, tensor.tokens, whole, _color(color))
@@ -219,7 +188,7 @@ def ledger(
     return json.dumps(cost.to_json()) if as_json else cost.text(_color(color))
 
 
-for command in COMMANDS:
+for command in (*COMMANDS, compare, precision, export):
     normscope.add_command(command)
 
 
@@ -236,9 +205,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="replace")  # where μ or … cannot be written, the rest still is
     try:
         result = normscope.main(arguments, prog_name="normscope", standalone_mode=False)
-        if isinstance(result, str):  # printed here: click would turn a closed pipe into exit code 1
-            print(result)
-        sys.stdout.flush()
+        _print(result)
         return result if isinstance(result, int) else 0
     except BrokenPipeError:  # the reader, such as head, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -253,6 +220,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(str(error), FileError.exit_code)
     except MemoryError:
         return _fail("there is not enough memory; `normscope open FILE` shows a window.", FileError.exit_code)
+
+
+def _print(result: Any) -> None:
+    """Print what a command returns. Here, and not in it: click would turn a closed pipe into exit code 1."""
+    if isinstance(result, bytes):  # a page, whose encoding is not the terminal's
+        sys.stdout.buffer.write(result)
+    elif isinstance(result, str):
+        print(result)
+    sys.stdout.flush()
 
 
 def _usage(error: click.ClickException) -> str:

@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from ..errors import DtypeError, FileError, ShapeError
+from ..norm import exact_eps
 from .tables import read_table
 
+SOURCE = "file"  # the name under which pages read the file that is open
 ROW_LIMIT = 1_048_576  # features of one row that a page may ask for
 REAL = ("float16", "float32", "float64")
 TABLES = (".csv", ".tsv")
@@ -71,6 +73,17 @@ def parameter(path: str | os.PathLike[str], what: str, decimal_comma: bool = Fal
     tensor = read(path, what, decimal_comma)
     is_vector = tensor.path.suffix.lower() in TABLES and 1 in tensor.array.shape
     return tensor.array.reshape(-1) if is_vector else tensor.array
+
+
+def opened(
+    path: str, eps: str | None = None, gamma: str | None = None, beta: str | None = None, decimal_comma: bool = False
+) -> "FileSource":
+    """What the lab shows of a file, with gamma and beta from files of their own."""
+    scale, shift = (f and parameter(f, what, decimal_comma) for f, what in ((gamma, "gamma"), (beta, "beta")))
+    tensor = read(path, decimal_comma=decimal_comma)
+    if eps is not None:
+        exact_eps(eps)
+    return FileSource.of(tensor, scale, shift, eps)
 
 
 def _why_not(path: Path) -> str:

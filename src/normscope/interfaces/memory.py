@@ -52,9 +52,9 @@ def _of_container() -> int | None:
     return max(0, int(limit) - used) if limit.isdigit() else None
 
 
-def check(path: str, norm: Norm, shape: Sequence[int], width: int, backward: bool = False) -> None:
-    """Raise FileError where a trace of x from `path` would not fit in memory."""
-    wanted, free = needed(norm, shape, width, backward), available()
+def check(path: str, norms: Sequence[Norm], shape: Sequence[int], width: int, backward: bool = False) -> None:
+    """Raise FileError where a trace of x from `path` by each of the norms would not fit in memory."""
+    wanted, free = sum(needed(norm, shape, width, backward) for norm in norms), available()
     if free is not None and wanted > free:
         raise FileError(
             f"x from {path}: a trace keeps every step, {count(wanted)} bytes ({bytes_(wanted)}), and "

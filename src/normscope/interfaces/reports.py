@@ -21,15 +21,19 @@ WHY = {
 }
 
 
-def traced(tensor: Tensor, norm: Norm, gamma: Any, beta: Any, dy: Any = None) -> Trace:
-    """The trace of a file's tensor; with the gradient dy of y the steps back too.
+def traced(tensor: Tensor, norm: Norm, gamma: Any, beta: Any, dy: Any = None, policy: str | None = None) -> Trace:
+    """The trace of a file's tensor; with the gradient dy of y the steps back too; rounded as a policy says.
 
     Raises FileError where it would not fit in memory, before anything is computed.
     """
     x = tensor.array
-    width = 4 if x.dtype.name in ("float16", "float32") else 8
-    memory.check(str(tensor.path), norm, x.shape, width, dy is not None)
-    return trace(x, norm, gamma, beta, dy=dy)
+    memory.check(str(tensor.path), [norm], x.shape, width(x), dy is not None)
+    return trace(x, norm, gamma, beta, dy=dy, policy=policy)
+
+
+def width(x: Any) -> int:
+    """Bytes of a cell in the dtype that x is computed in."""
+    return 4 if x.dtype.name in ("float16", "float32") else 8
 
 
 def trace_json(made: Trace, tokens: Sequence[str] | None = None, whole: bool = False) -> str:

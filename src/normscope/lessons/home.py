@@ -7,6 +7,13 @@ from ..page.html import Html, el
 from .shell import ENTRIES
 from .sources import Source
 
+AXES = (
+    ("The lesson’s figures", "", "Three tokens, four features, and the row of one of them."),
+    ("An outlier", "?v=1&do=x.1.0:30", "One feature far from the rest squeezes the rest of its row."),
+    ("A constant row", "?v=1&do=constant:1", "Its z is 0 and its y is beta: eps keeps the division whole."),
+    ("A row scaled by 3", "?v=1&do=rowscale.1:3", "x is three times as large and z nearly what it was."),
+    ("Another gamma", "?v=1&do=gamma.0:0.6", "One feature of every token moves, and no statistic does."),
+)
 INSIDE = (
     ("Symbolic, 2 × 4 × 8", "", "A small tensor with every entry of every step in view."),
     (
@@ -22,7 +29,7 @@ NAMED = (
     ("(1, 2, 4)", "?v=1&x=1,2,4&update=0,0,0&panel=4", "The root of 14/9 is none, however long the decimals."),
     ("eps as a symbol", "?v=1&eps=eps&panel=4", "The formula that stands where no value is given."),
 )
-WAYS = {"/inside": INSIDE, "/named": NAMED}
+WAYS = {"/axes": AXES, "/inside": INSIDE, "/named": NAMED}
 
 
 def home(sources: Mapping[str, Source]) -> Html:

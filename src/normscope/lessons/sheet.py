@@ -6,7 +6,7 @@ from typing import Any
 
 from ..errors import NormscopeError, StateError
 from ..exercises import Exercise, exercises
-from ..page.controls import Complaint, check_box, entry
+from ..page.controls import Complaint, bar, check_box, entry
 from ..page.html import Html, el, group, region
 from ..page.math import equal, vector
 from ..views.exact import mathml
@@ -109,8 +109,7 @@ def _settings(state: State, wrong: Complaint) -> Html:
         check_box("answers", "Answers, on a page of their own", state.answers),
         wrong.rest(),
     ]
-    drawn = el("div", *controls, id="settings", class_="settings", role="group", aria_label="Settings")
-    return region(drawn, "settings")
+    return bar(controls, state.bad is not None)
 
 
 def _question(exercise: Exercise) -> Html:

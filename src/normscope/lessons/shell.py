@@ -15,6 +15,11 @@ class Entry(NamedTuple):
 
 ENTRIES = (
     Entry(
+        "/axes",
+        "Axes lab",
+        "Change a feature and follow its row; see which cells share a statistic, under LayerNorm and its relatives.",
+    ),
+    Entry(
         "/inside",
         "Inside LayerNorm",
         "Follow a tensor through the layer, step by step and cell by cell: made up, a real model's, or your own.",

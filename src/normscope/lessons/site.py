@@ -9,6 +9,7 @@ from typing import Any
 from ..errors import StateError
 from ..page.html import Html, changed, el
 from . import sheet
+from .axes_lab import page as axes_lab
 from .home import home, missing, unreadable
 from .inside import page as inside
 from .shell import document
@@ -17,7 +18,7 @@ from .state import split
 from .wiring import page as wiring
 
 HTML = "text/html; charset=utf-8"
-LESSONS: Mapping[str, ModuleType] = {"/inside": inside, "/named": wiring, "/exercises": sheet}
+LESSONS: Mapping[str, ModuleType] = {"/axes": axes_lab, "/inside": inside, "/named": wiring, "/exercises": sheet}
 NONE: Mapping[str, Source] = {}
 
 Answer = tuple[int, str, str]

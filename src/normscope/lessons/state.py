@@ -4,6 +4,7 @@ A lesson declares a frozen dataclass whose fields all have defaults; `read` make
 `write` turns it back. Actions come in the same query: `do=FIELD:VALUE`.
 """
 
+import math
 from collections.abc import Callable, Container, Mapping
 from dataclasses import fields, replace
 from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
@@ -14,7 +15,7 @@ from ..errors import NormscopeError, StateError
 VERSION = "1"
 LONGEST = 60_000
 Codec = tuple[Callable[[str], Any], Callable[[Any], str]]
-LONGEST_VALUE = 2_100
+LONGEST_VALUE = 24_000  # a table of 32 x 32 numbers in full: cut, it would be complained of otherwise
 
 
 class Correctable(Protocol):
@@ -130,6 +131,17 @@ def whole_numbers(text: str) -> tuple[int, ...]:
     if min(numbers) < 0 or max(numbers) > 10**15:
         raise ValueError(text)
     return numbers
+
+
+def finite(text: str) -> float:
+    """A number that a person typed; StateError if it is none, or not finite."""
+    try:
+        value = float(text.replace("\N{MINUS SIGN}", "-"))
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value) or "_" in text:
+        raise StateError(f"'{text[:20]}' is no finite number; type one such as 1.25.")
+    return value
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-from .html import Html, el, group
+from .html import Html, el, group, region
 
 MOST_TYPED = 20_000  # characters; what is pasted beyond them is cut, and still too much for any field
 NUMBER = {"type": "text", "inputmode": "decimal", "autocomplete": "off", "spellcheck": "false"}
@@ -112,6 +112,31 @@ def check_box(field: str, label: str, is_on: bool) -> Html:
 def button(text: str, do: str, disabled: bool = False) -> Html:
     """A button that does one thing. Disabled for the script, not for the browser, which would take its focus."""
     return el("button", text, type="button", data_do=do, aria_disabled="true" if disabled else None)
+
+
+def choices(field: str, asked: str, options: Mapping[str, str], chosen: str, disabled: bool = False) -> Html:
+    """Answers to choose from, of which one is pressed; `asked` is the id of the question that names them."""
+
+    def one(value: str, text: str) -> Html:
+        pressed = "true" if value == chosen else "false"
+        return el(
+            "button",
+            text,
+            type="button",
+            data_do=f"{field}:{value}",
+            aria_pressed=pressed,
+            aria_disabled="true" if disabled else None,
+        )
+
+    drawn = (one(value, text) for value, text in options.items())
+    return el("div", *drawn, class_="choices", role="group", aria_labelledby=asked)
+
+
+def bar(controls: Iterable[Html | None], complains: bool) -> Html:
+    """The controls of a whole page in a row; a region of the page. It keeps room for a message where it complains."""
+    classes = f"settings{' complaining' if complains else ''}"
+    drawn = el("div", *controls, id="settings", class_=classes, role="group", aria_label="Settings")
+    return region(drawn, "settings")
 
 
 def _field(label: str, control: Html, field: str) -> Html:

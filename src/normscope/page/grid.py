@@ -83,6 +83,22 @@ def table(grid: Grid) -> Html:
     )
 
 
+def stacked(label: str, corner: str, columns: tuple[str, ...], parts: tuple[Grid, ...]) -> Html:
+    """Several grids of the same columns as one table, with one Tab stop: a body each."""
+    heads = "".join(f'<th scope="col">{escape(name)}</th>' for name in (corner, *columns))
+    bodies = (
+        el(
+            "tbody",
+            *(_region(part, row) for row in part.rows),
+            class_=part.role,
+            data_t=part.name,
+            data_edit=part.editable,
+        )
+        for part in parts
+    )
+    return el("table", raw(f"<thead><tr>{heads}</tr></thead>"), *bodies, role="grid", aria_label=label)
+
+
 def _region(grid: Grid, row: Row) -> Html:
     id = f"{grid.prefix}{row.key.replace('.', '-').replace('*', 'all')}"
     return region(raw(_row(row, grid.scale, grid.editable, id)), id)

@@ -123,7 +123,7 @@ def _rows(
         if number_of_row is None:
             rows.append(([CUT] * len(lead), None))
             continue
-        at = dict(zip(lead, _unravel(number_of_row, sizes), strict=True))
+        at = dict(zip(lead, unravel(number_of_row, sizes), strict=True))
         row = values
         for axis in range(len(shape) - 1):
             row = row[at.get(axis, 0)]
@@ -144,10 +144,10 @@ def _picked(size: int, most: int | None, edge: int) -> list[int | None]:
     return first if len(shown) == 1 else [*first, None, *indices(shown[1:])]
 
 
-def _unravel(row: int, sizes: Sequence[int]) -> list[int]:
+def unravel(row: int, sizes: Sequence[int]) -> list[int]:
     """The indices of a row counted in row-major order.
 
-    >>> _unravel(5, (2, 4))
+    >>> unravel(5, (2, 4))
     [1, 1]
     """
     at: list[int] = []

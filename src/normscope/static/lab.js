@@ -174,10 +174,20 @@ main.addEventListener('input', ({target}) => {
 });
 
 main.addEventListener('change', ({target}) => {
-  if (target.type === 'range' || target === edited?.input) return;
+  if (target.type === 'range' || target.localName === 'textarea' || target === edited?.input) return;
   pause();
-  send(target, true);
+  if (target.dataset.file) openFile(target);
+  else send(target, true);
 });
+
+async function openFile({files: [file], dataset: {file: field, most}}) {  // read here, for this page's own server
+  if (file) sendText(field, await file.slice(0, 4 * most).text(), most);
+}
+
+function sendText(field, text, most) {  // an address carries it, which has its limits
+  if (text.length > most) complain(`This has more than ${most} characters, which is more than an address carries.`);
+  else act(field, text, true);
+}
 
 main.addEventListener('submit', event => event.preventDefault());  // Enter has sent the field already
 
@@ -211,12 +221,13 @@ document.addEventListener('click', event => {
   if (cell && cell !== edited?.cell) selectCell(cell, true);
   if (!button || button.getAttribute('aria-disabled') === 'true') return;
   if (button.localName === 'a' && (event.ctrlKey || event.metaKey || event.shiftKey)) return;  // a new tab or window
-  const {do: action, bump: range, by, copy} = button.dataset;
+  const {do: action, from, most, bump: range, by, copy} = button.dataset;
   if (action) {
     const [field, ...value] = action.split(':');
     event.preventDefault();
     pause();
-    act(field, value.join(':'), true);
+    if (from) sendText(field, byId(from).value, most);
+    else act(field, value.join(':'), true);
   } else if (range) {
     pause();
     bump(byId(range), by, true);
@@ -278,7 +289,7 @@ function selectCell(cell, push) {
 }
 
 function cellFrom(cell, key, far) {  // the cell that a key leads to
-  const row = cell.closest('[data-row]'), rows = all('[data-row]', row.closest('[data-t]'));
+  const row = cell.closest('[data-row]'), rows = all('[data-row]', row.closest('[role=grid]'));
   const at = cellsOf(row).indexOf(cell), [down, right] = ARROWS[key] ?? [0, 0];
   if (key === 'Home') return cellsOf(far ? rows[0] : row)[0];
   if (key === 'End') return cellsOf(far ? rows.at(-1) : row).at(-1);

@@ -173,7 +173,7 @@ def shape_of(nested: Any, name: str = "x") -> Shape:
 
     Raises ShapeError if they are ragged.
     """
-    if not isinstance(nested, Sequence) or isinstance(nested, (str, bytes)):
+    if isinstance(nested, (float, int, str, bytes)) or not isinstance(nested, Sequence):  # the usual ones first
         return ()
     inner = [shape_of(item, name) for item in nested]
     for at, other in enumerate(inner):

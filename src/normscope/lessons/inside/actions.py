@@ -11,7 +11,7 @@ from ...norm import exact_eps
 from ...page.numbers import plain
 from ...steps import forward
 from ..sources import Source
-from ..state import whole_numbers
+from ..state import finite, whole_numbers
 from .state import (
     CODECS,
     DRAGGED,
@@ -19,7 +19,6 @@ from .state import (
     State,
     cell_id,
     check,
-    finite,
     norm_of,
     place,
     source_of,

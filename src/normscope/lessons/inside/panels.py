@@ -2,7 +2,7 @@
 
 import math
 
-from ...page.controls import Complaint, Span, button, entry, grouped, select, slider
+from ...page.controls import Complaint, Span, bar, button, entry, grouped, select, slider
 from ...page.html import Html, el, group, region
 from ...page.numbers import fixed, general, plain
 from ...page.scrubber import scrubber, transport
@@ -40,8 +40,7 @@ def settings(view: View, sources: dict[str, str], wrong: Complaint) -> Html:
         button("Reset", "reset:1", disabled=not state.edits),
         wrong.rest(),
     ]
-    drawn = el("div", *controls, id="settings", class_="settings", role="group", aria_label="Settings")
-    return region(drawn, "settings")
+    return bar(controls, state.bad is not None)
 
 
 def _is_made(view: View) -> bool:
@@ -136,7 +135,7 @@ def cell(view: View, wrong: Complaint) -> Html:
     hint = "Click a cell to pin it, or walk with the arrow keys. Enter edits a cell of x, gamma or beta."
     place = spoken_place(view, "x")
     title = el("h3", place[0].upper() + place[1:])
-    return region(el("div", title, *sliders, el("p", hint, class_="hint"), id="cell", class_="cell"), "cell")
+    return region(el("div", title, *sliders, el("p", hint, class_="hint hands"), id="cell", class_="cell"), "cell")
 
 
 def _fields(view: View) -> list[str]:

@@ -1,6 +1,5 @@
 """The state of "Inside LayerNorm": what an address says, and whether it fits together."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -12,7 +11,7 @@ from ...presets import PRESETS
 from ...steps import forward
 from ...views.ledger import WIDTH
 from ..sources import Shape, Source, minilm, preset, preset_norm, symbolic
-from ..state import PAIR, Codec, choice, whole_numbers
+from ..state import PAIR, Codec, choice, finite, whole_numbers
 
 KINDS = {"layer_norm": "LayerNorm", "rms_norm": "RMSNorm"}
 AFFINES = {"both": "gamma and beta", "scale": "gamma only", "none": "none"}
@@ -200,14 +199,3 @@ def place(cell: str, norm: Norm, shape: Shape, names: tuple[str, ...]) -> tuple[
 def cell_id(name: str, at: tuple[int, ...]) -> str:
     """The inverse of `place`."""
     return ".".join([name, *map(str, at)])
-
-
-def finite(text: str) -> float:
-    """A number that a person typed; StateError if it is none, or not finite."""
-    try:
-        value = float(text.replace("\N{MINUS SIGN}", "-"))
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value) or "_" in text:
-        raise StateError(f"'{text[:20]}' is no finite number; type one such as 1.25.")
-    return value

@@ -145,7 +145,7 @@ def _traced(
 ) -> Trace:
     """The rows traced; kept, since a step of the scrubber changes no number."""
     x = _edited_rows(source, norm, b, s, edits)
-    given = {
+    given: dict[str, Any] = {
         name: _edited_parameter(source, norm, name, gamma_beta)
         for name, wanted in (("gamma", norm.scale), ("beta", norm.shift))
         if wanted

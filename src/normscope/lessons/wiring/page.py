@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from ...errors import NormscopeError, StateError
-from ...page.controls import Complaint, button, check_box, entry, select
+from ...page.controls import Complaint, bar, button, check_box, entry, select
 from ...page.diagram import figure
 from ...page.html import Html, el, group, region
 from ...page.scrubber import scrubber, transport
@@ -66,7 +66,7 @@ def draw(state: State, sources: Mapping[str, Source]) -> Html:
         region(el("div", figure(drawing), id="drawing", class_="drawing"), "drawing"),
         el(
             "div",
-            el("div", panels.rule(trace, key), panels.mathematics(trace, key, hidden, state.opened)),
+            el("div", panels.rule(trace, key), panels.mathematics(trace, key, hidden, state.opened), class_="sums"),
             el("div", *side),
             class_="side",
         ),
@@ -91,8 +91,7 @@ def _settings(state: State, wrong: Complaint) -> Html:
         button("Reset", "reset:1", disabled=state == State()),
         wrong.rest(),
     ]
-    drawn = el("div", *controls, id="settings", class_="settings", role="group", aria_label="Settings")
-    return region(drawn, "settings")
+    return bar(controls, state.bad is not None)
 
 
 def _notes(state: State) -> Html:

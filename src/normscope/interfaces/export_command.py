@@ -1,0 +1,154 @@
+"""The command normscope export: a state of a lesson as one file."""
+
+import os
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import click
+
+from ..errors import FileError, StateError
+from ..lessons.shell import ENTRIES
+
+if TYPE_CHECKING:
+    from ..lessons.sources import Source
+
+LESSONS = tuple(entry.path for entry in ENTRIES)
+NAMES = ", ".join(path.strip("/") for path in LESSONS)
+
+
+@click.command(short_help="A state of a lesson as one file, without a script.")
+@click.argument("state")
+@click.option("-o", "--output", metavar="PAGE", help="The file to write, in place of what it held.  [default: stdout]")
+@click.option("--lesson", metavar="NAME", help=f"Which lesson a bare query belongs to: {NAMES}.")
+@click.option("--file", "file", metavar="FILE", help="The file that the state shows (.npy or .csv), as in open.")
+@click.option("--eps", help="With --file: added to the variance.  [default: the norm's own]")
+@click.option("--gamma", metavar="FILE", help="With --file: scale (.npy or .csv).  [default: ones]")
+@click.option("--beta", metavar="FILE", help="With --file: shift (.npy or .csv).  [default: zeros]")
+@click.option("--decimal-comma", is_flag=True, help="With --file: numbers in .csv files have decimal commas.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, and nothing else, on stdout.")
+def export(
+    state: str,
+    output: str | None,
+    lesson: str | None,
+    file: str | None,
+    eps: str | None,
+    gamma: str | None,
+    beta: str | None,
+    decimal_comma: bool,
+    as_json: bool,
+) -> str | bytes | None:
+    """Write a state of a lesson as one self-contained page: no script, no request, ready to print.
+
+    STATE is the link of a lesson, with any host or none ('/inside?v=1&step=mu'), or its query alone. The link
+    says which lesson it is. For a query, --lesson does, unless only one lesson can read it. Quote STATE: a
+    shell takes & for its own. A file that is there already is overwritten only where -o names it.
+
+    \b
+    Examples:
+      normscope export 'http://127.0.0.1:8417/inside?v=1&step=var' -o var.html
+      normscope export 'v=1&x=1,2,4&update=0,0,0&panel=3' -o variance.html
+      normscope export /exercises > sheet.html
+      normscope export '/inside?v=1&source=file&step=r' --file hidden.npy -o r.html
+    """
+    from ..page import json
+    from .export import page
+
+    if not file and (eps or gamma or beta or decimal_comma):
+        raise click.UsageError("--eps, --gamma, --beta and --decimal-comma belong to --file; give the file too.")
+    path, query = address(state)
+    sources = _sources(query, file, eps, gamma, beta, decimal_comma)
+    path = _lesson(path, lesson, query, sources)
+    made = page(path, query, sources)
+    if output is not None:
+        write(Path(output), made.html, [Path(name) for name in (file, gamma, beta) if name])
+    if as_json:
+        return json.dumps(made._asdict() if output is None else made._asdict() | {"html": None, "file": output})
+    return made.html.encode() if output is None else None
+
+
+def address(text: str) -> tuple[str, str]:
+    """The lesson's path and the query that a state is given as; an empty path for a query alone.
+
+    >>> address("https://host/hub/user/inside?v=1&step=mu")
+    ('/inside', 'v=1&step=mu')
+    >>> address("/named"), address("?v=1&seed=3"), address("v=1&x=2/3,1")
+    (('/named', ''), ('', 'v=1&seed=3'), ('', 'v=1&x=2/3,1'))
+    """
+    text = text.strip().partition("#")[0]
+    head, _, query = text.partition("?")
+    if "=" in head:
+        return "", text
+    place = urlsplit(head).path if "://" in head else head
+    return (f"/{place.rstrip('/').rpartition('/')[2]}" if head else ""), query
+
+
+def _lesson(path: str, name: str | None, query: str, sources: "dict[str, Source]") -> str:
+    """The path of the lesson that is meant; UsageError where that is not clear."""
+    chosen = f"/{name.strip('/')}" if name else path
+    if path and chosen != path:
+        raise click.UsageError(f"the link is of '{path[1:]}' and --lesson is '{name}'; leave --lesson out.")
+    if chosen and chosen not in LESSONS:
+        raise click.UsageError(f"'{chosen[1:41]}' is no lesson; the lessons are {NAMES}.")
+    return chosen or _only(query, sources)
+
+
+def _only(query: str, sources: "dict[str, Source]") -> str:
+    """The one lesson that can read a query."""
+    fitting = [path for path in LESSONS if _reads(path, query, sources)]
+    if len(fitting) == 1:
+        return fitting[0]
+    which = " and ".join(path[1:] for path in fitting)
+    why = f"it can be read by {which}" if fitting else "no lesson can read it as it is"
+    raise click.UsageError(f"a query does not say its lesson, and {why}; say --lesson, one of {NAMES}.")
+
+
+def _reads(path: str, query: str, sources: "dict[str, Source]") -> bool:
+    from ..lessons.site import LESSONS
+    from ..lessons.state import split
+
+    try:
+        LESSONS[path].state_of(split(query), sources)
+    except StateError:
+        return False
+    return True
+
+
+def _sources(query: str, file: str | None, *options: Any) -> "dict[str, Source]":
+    from ..lessons.state import split
+    from .files import SOURCE, opened
+
+    if file:
+        return {SOURCE: opened(file, *options)}
+    if split(query).fields.get("source") == SOURCE:
+        raise click.UsageError("the state shows a file, which a link does not carry; give it with --file FILE.")
+    return {}
+
+
+def write(path: Path, text: str, inputs: list[Path]) -> None:
+    """Write a file whole or not at all; FileError where it cannot be, or where it is one that was read."""
+    try:
+        path = path.resolve()  # what a link points to is written, not the link
+        if any(path.exists() and path.samefile(each) for each in inputs):
+            raise FileError(f"the page would overwrite {path.name}, which is the input; name another file.")
+        if path.exists() and not path.is_file():  # a pipe or a device; a folder says that it is none
+            path.write_text(text, encoding="utf-8")
+            return
+        _replace(path, text)
+    except OSError as error:
+        if isinstance(error, FileError):
+            raise
+        raise FileError(f"the page cannot be written to {path}: {error.strerror or error}.") from None
+
+
+def _replace(path: Path, text: str) -> None:
+    partial = path.with_name(f".normscope-{os.getpid()}.partial")
+    try:
+        with partial.open("x", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+        if path.exists():
+            shutil.copymode(path, partial)
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)

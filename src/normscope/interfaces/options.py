@@ -1,0 +1,40 @@
+"""Options that several commands share, each group in the order of the help."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+NORMS = ("layer_norm", "rms_norm", "batch_norm", "group_norm", "instance_norm")
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def options(*decorators: Callable[[Any], Any]) -> Callable[[Command], Command]:
+    """Several click options as one decorator, shown in this order."""
+
+    def decorate(command: Command) -> Command:
+        for decorator in reversed(decorators):
+            command = decorator(command)
+        return command
+
+    return decorate
+
+
+norm_choice = options(
+    click.option("--norm", type=click.Choice(NORMS), help="A kind of norm.  [default: layer_norm]"),
+    click.option("--pattern", help="Any norm: its axes in order, the reduced ones in brackets, as in 'B S [d]'."),
+    click.option("--affine", help="Axes of gamma and beta for --pattern, as in 'd'.  [default: none]"),
+    click.option("--no-affine", is_flag=True, help="The norm has no gamma and beta."),
+    click.option("--groups", type=int, help="Number of groups: of group_norm, or of the axis g of --pattern."),
+)
+parameters = options(
+    click.option("--eps", help="Added to the variance, as a decimal or a fraction.  [default: the norm's own]"),
+    click.option("--gamma", metavar="FILE", help="Scale (.npy or .csv).  [default: ones]"),
+    click.option("--beta", metavar="FILE", help="Shift (.npy or .csv).  [default: zeros]"),
+    click.option("--decimal-comma", is_flag=True, help="Numbers in .csv files have decimal commas: 1,5;2,5."),
+)
+printing = options(
+    click.option("--json", "as_json", is_flag=True, help="Print JSON, and nothing else, on stdout."),
+    click.option("--color/--no-color", default=None, help="Colour the tables or not.  [default: on a terminal]"),
+)
