@@ -222,6 +222,8 @@ def test_json(run):
         (("v=1", "--lesson", "other"), 2, "'other' is no lesson"),
         (("/inside", "--eps", "1"), 2, "belong to --file; give the file too"),
         (("/inside?v=1&source=file",), 2, "give it with --file FILE"),
+        (("/inside?v=1&do=source:file",), 2, "give it with --file FILE"),
+        (("/inside", "--file", "x.npy"), 2, "the state does not show the file"),
         (("/inside?v=1&source=file", "--file", "none.npy"), 2, "there is no such file"),
         (("/inside?v=1&source=file", "--file", "bad.npy"), 3, "it is no .npy file"),
         (("/inside?v=1&source=file", "--file", "x.npy", "-o", "x.npy"), 3, "would overwrite x.npy, which is the input"),

@@ -119,11 +119,13 @@ def _sources(query: str, file: str | None, *options: Any) -> "dict[str, Source]"
     from ..lessons.state import split
     from .files import SOURCE, opened
 
-    if file:
-        return {SOURCE: opened(file, *options)}
-    if split(query).fields.get("source") == SOURCE:
+    asked = split(query)
+    is_shown = asked.fields.get("source") == SOURCE or ("source", SOURCE) in asked.actions
+    if file and not is_shown:
+        raise click.UsageError("the state does not show the file; a state that does has source=file.")
+    if is_shown and not file:
         raise click.UsageError("the state shows a file, which a link does not carry; give it with --file FILE.")
-    return {}
+    return {SOURCE: opened(file, *options)} if file else {}
 
 
 def write(path: Path, text: str, inputs: list[Path]) -> None:
