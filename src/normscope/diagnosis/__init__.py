@@ -1,0 +1,1 @@
+"""Which mistake an implementation of a norm makes: it is asked, measured, and compared with wrong definitions."""

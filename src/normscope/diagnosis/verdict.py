@@ -1,0 +1,103 @@
+"""What a judgement says: a verdict, its findings, its notes."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from textwrap import indent
+from typing import Any
+
+from ..page.html import Html, el
+
+VERDICTS = ("correct", "mistake", "unrecognised")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One mistake, or one place where a function departs from the norm without a known cause.
+
+    id        stable, in kebab-case: "eps-outside-root"
+    name      one line
+    evidence  what was measured, in numbers
+    formula   what the function seems to compute, as a whole
+    fix       one line
+    input     the smallest input found that shows it, by argument name, with the expected and the returned values
+    link      the address of the lesson step that shows it
+    """
+
+    id: str
+    name: str
+    evidence: str
+    formula: str = ""
+    fix: str = ""
+    input: Mapping[str, Any] = field(default_factory=dict)
+    link: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """The finding as JSON values; a number that JSON lacks is a string."""
+        made = {name: getattr(self, name) for name in ("id", "name", "evidence", "formula", "fix", "link")}
+        return made | {"input": {name: jsonable(value) for name, value in self.input.items()}}
+
+    def __str__(self) -> str:
+        lines = [f"{self.id}: {self.name}", f"evidence: {self.evidence}"]
+        lines += [f"{what}: {text}" for what in ("formula", "fix") if (text := getattr(self, what))]
+        lines += [f"{name} = {jsonable(value)}" for name, value in self.input.items()]
+        lines += [f"see {self.link}"] if self.link else []
+        return lines[0] + "\n" + indent("\n".join(lines[1:]), "  ")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a function computes the norm, and if not, which mistake it makes.
+
+    verdict   "correct", "mistake" (the findings name it) or "unrecognised" (they say where it departs)
+    findings  none for a correct function
+    notes     conventions, range limits and what could not be asked; never mistakes
+    title     the function and the norm
+    """
+
+    verdict: str
+    findings: tuple[Finding, ...] = ()
+    notes: tuple[str, ...] = ()
+    title: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """The verdict as JSON values.
+
+        >>> Verdict("correct").to_json()
+        {'verdict': 'correct', 'findings': [], 'notes': []}
+        """
+        findings = [finding.to_json() for finding in self.findings]
+        return {"verdict": self.verdict, "findings": findings, "notes": list(self.notes)}
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The findings' ids."""
+        return tuple(finding.id for finding in self.findings)
+
+    def __repr__(self) -> str:
+        head = f"{self.title}: {self.verdict}" if self.title else self.verdict
+        lines = [*(str(finding) for finding in self.findings), *(f"note: {note}" for note in self.notes)]
+        return "\n".join([head, *(indent(line, "  ") for line in lines)])
+
+    def _repr_html_(self) -> str:
+        findings = (_drawn(finding) for finding in self.findings)
+        notes = (el("p", f"Note: {note}") for note in self.notes)
+        return str(el("div", el("p", el("strong", self.verdict), f" {self.title}"), *findings, *notes))
+
+
+def _drawn(finding: Finding) -> Html:
+    parts = [("evidence", finding.evidence), ("formula", finding.formula), ("fix", finding.fix)]
+    parts += [(name, str(jsonable(value))) for name, value in finding.input.items()]
+    rows = [piece for name, text in parts if text for piece in (el("dt", name), el("dd", el("code", text)))]
+    return el("section", el("p", el("code", finding.id), f" {finding.name}"), el("dl", *rows))
+
+
+def jsonable(value: Any) -> Any:
+    """A value as JSON has it: arrays nested by shape, NaN and infinities as strings."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, (list, tuple)):
+        return [jsonable(each) for each in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value
