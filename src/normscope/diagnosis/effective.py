@@ -50,6 +50,8 @@ def foreign_eps(definition: Definition, asked: Sequence[tuple[Probe, Any]]) -> t
         spread = float(abs(values.v).max())
         scale = 1e-3 * (spread**0.5 if outside else spread)
         added = constant(effective_eps(values, y, outside), scale)
+        if added is None and not points:
+            return None
         if added is not None:
             points.append((float(probe.eps or 0), added, spread))
     return _line(points)
@@ -100,6 +102,8 @@ def foreign_factor(definition: Definition, asked: Sequence[tuple[Probe, Any]]) -
             ratio = (np.reshape(np.asarray(y, np.float64), values.full) - values.shift) / (values.xhat * values.scale)
             ratio = np.where(np.abs(values.xhat) > 1e-3 * np.max(np.abs(values.xhat)), ratio, np.nan)
         known = ratio[np.isfinite(ratio)]
+        if known.size and constant(np.resize(known, max(known.size, 2)), 0.0) is None:
+            return None
         if known.size:
             found.append(known)
     value = constant(np.concatenate(found), 0.0) if found else None

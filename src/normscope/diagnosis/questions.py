@@ -215,6 +215,26 @@ class Maker:
             beta=None if probe.beta is None else self._cast(beta),
         )
 
+    def numerics(self, computed: str) -> dict[str, list[Probe]]:
+        """Rows that are hard in floating point, by what is hard about them, for a function that computes so."""
+        import numpy as np
+
+        norm = self.fitted[0]
+        at = self.sizes(norm, WIDTHS[1])
+        is_narrow = self.dtype in NARROW
+        offsets = {"float64": (1e3, 2.0**20, 2.0**27), "float32": (1e3, 2.0**13)}.get(computed, (24.0,))
+        small = 1e-5 if is_narrow else 1e-12
+        constants = [self.probe(at, np.full(at.shape, value), eps) for value in (3.0, 0.1, 1000.3) for eps in (1e-6, small)]
+        scaled = [self.probe(at, self.x(at, factor), 1e-5) for factor in ((1.0, 32.0) if is_narrow else (0.1, 1.0, 30.0, 300.0, 1000.0))]
+        made = {
+            "offset": [self.probe(at, self.cells(at.shape) + offset, 1e-5) for offset in offsets],
+            "scale": scaled if self.dtype != "float16" else [*scaled, self.probe(at, self.x(at, 128.0), 1e-5)],
+            "constant": constants,
+            "small variance": [] if is_narrow else [self.probe(at, self.x(at, TINY), eps) for eps in (1e-12, 1e-6)],
+        }
+        large = {"float64": (1e30, 1e200), "float32": (1e30,), "bfloat16": (1e30,)}.get(self.dtype, ())
+        return made | {"range": [self.probe(at, self.x(at, factor), 1e-5) for factor in large]}
+
     def influence(self) -> tuple[list[Probe], list[tuple[int, ...]]]:
         """A probe of the highest rank and the same with one cell changed each; and which cells those are."""
         import numpy as np

@@ -52,7 +52,7 @@ class Search:
         for form in forms:
             start = replace(self.base, scale=form[0], shift=form[1])
             known = affine_changes(*form, self.base)
-            rounds = (self._none, self._singles, self._solved, self._pairs, self._solved_pairs)
+            rounds = (self._none, self._singles, self._solved, self._pairs, self._solved_pairs, self._block_pairs)
             for round_of in rounds if form == likeliest else rounds[:3]:
                 found = self._fitting(round_of(start), start, known)
                 if found:
@@ -107,14 +107,12 @@ class Search:
         return (change.fields["center"] in ("both",)) == self.keep_center
 
     def _pairs(self, start: Definition) -> Iterator[tuple[Change, ...]]:
+        return combinations([change for change in self.candidates(start) if "block" not in change.fields], 2)
+
+    def _block_pairs(self, start: Definition) -> Iterator[tuple[Change, ...]]:
         plausible = self.candidates(start)
-        blocks = [change for change in plausible if "block" in change.fields]
-        others = [change for change in plausible if "block" not in change.fields]
-        yield from combinations(others, 2)
-        for block in blocks:
-            for other in others:
-                if not other.key & changes.STATISTICS:
-                    yield block, other
+        others = [change for change in plausible if not change.key & {*changes.STATISTICS, "twice", "before"}]
+        return ((block, other) for block in plausible if "block" in block.fields for other in others)
 
     def _solved(self, start: Definition) -> Iterator[tuple[Change, ...]]:
         return self._solutions(start, ())
@@ -122,7 +120,7 @@ class Search:
     def _solved_pairs(self, start: Definition) -> Iterator[tuple[Change, ...]]:
         for change in self.candidates(start):
             definition = _changed(start, (change,))
-            if definition is not None:
+            if definition is not None and not definition.twice:
                 yield from self._solutions(definition, (change,))
 
     def _solutions(self, start: Definition, known: tuple[Change, ...]) -> Iterator[tuple[Change, ...]]:

@@ -1,0 +1,79 @@
+"""What is measured without a reference: which cells react to one, and whether a shift of x moves y."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..axes import Axes
+from ..norm import Norm
+from .definition import sizes_of
+from .probes import Probe
+
+REACTS = 1e-5  # of the largest |y|
+
+
+@dataclass(frozen=True)
+class Influence:
+    """Which cells of y react to one cell of x.
+
+    norm   the norm of the rank that was looked at
+    axes   the axes along which they lie, where they fill them; None where they do not: a block or layout mistake
+    text   in words
+    map    for the first changed cell, which cells of y react
+    """
+
+    norm: Norm
+    axes: Axes | None
+    text: str
+    map: Any = None
+
+
+def influence(norm: Norm, probes: Sequence[Probe], places: Sequence[tuple[int, ...]], answers: Sequence[Any]) -> Influence:
+    """The influence of the cells at `places`, each changed in one probe after the first."""
+    import numpy as np
+
+    sizes = sizes_of(norm, probes[0])
+    full = [sizes[axis] for axis in norm.axes]
+    first = np.asarray(answers[0], np.float64)
+    found, maps = [], []
+    for place, answer in zip(places, answers[1:], strict=True):
+        y = np.asarray(answer, np.float64)
+        if y.shape != first.shape:
+            return Influence(norm, None, "the shape of y changes with x")
+        apart = np.abs(y - first)
+        reacts = ~(apart <= REACTS * np.nanmax(np.abs(first)))
+        maps.append(reacts)
+        cell = np.zeros(first.shape, bool)
+        cell[place] = True
+        found.append(_axes(norm, reacts.reshape(full), cell.reshape(full)))
+    if any(axes is None for axes in found):
+        some = next(at for at, axes in enumerate(found) if axes is None)
+        return Influence(norm, None, f"x[{', '.join(map(str, places[some]))}] moves {int(maps[some].sum())} cells of y, which fill no axes", maps[some])
+    axes = tuple(axis for axis in norm.axes if any(axis in (each or ()) for each in found))
+    words = " ".join(axes) or "no axis"
+    right = " ".join(norm.over)
+    return Influence(norm, axes, f"a cell of x moves y along {words}" + ("" if axes == norm.over else f"; it should along {right}"), maps[0])
+
+
+def _axes(norm: Norm, reacts: Any, cell: Any) -> Axes | None:
+    """The axes along which the reacting cells fill the array from the changed one on."""
+    import numpy as np
+
+    if not reacts.any():
+        return None
+    grown = cell
+    axes = []
+    for at, axis in enumerate(norm.axes):
+        if reacts.any(axis=at, keepdims=True).sum() < reacts.sum():
+            axes.append(axis)
+            grown = np.broadcast_to(grown.any(axis=at, keepdims=True), grown.shape)
+    share = (reacts & grown).sum() / max(grown.sum(), 1)
+    return tuple(axes) if not (reacts & ~grown).any() and share > 0.8 else None
+
+
+def moves_with_shift(y: Any, shifted: Any) -> bool:
+    """Whether adding a constant to x changes y."""
+    import numpy as np
+
+    y, shifted = np.asarray(y, np.float64), np.asarray(shifted, np.float64)
+    return bool(np.nanmax(np.abs(y - shifted)) > 2e-2 * np.nanmax(np.abs(y)))

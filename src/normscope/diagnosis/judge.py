@@ -1,0 +1,47 @@
+"""The judgement: the instruments in their order, then the search, then numerics; the verdict that follows."""
+
+from collections.abc import Sequence
+
+from ..norm import Norm
+from .backward import judge_backward
+from .forward import Forward
+from .probes import Implementation
+from .verdict import Verdict
+
+
+def judge(
+    implementation: Implementation | None,
+    norm: Norm,
+    *,
+    backward: Implementation | None = None,
+    dtype: str | None = None,
+    seed: int = 0,
+) -> Verdict:
+    """Whether an implementation computes the norm, and which mistake it makes if not.
+
+    backward  gives dx, or dx, dgamma and dbeta, for a dy; may stand alone
+    dtype     of the arrays that it is asked with, "float64" if not given
+    seed      of the probes
+    """
+    import numpy as np
+
+    dtype = str(np.dtype(dtype)) if dtype not in (None, "bfloat16") else (dtype or "float64")
+    parts: list[Verdict] = []
+    with np.errstate(all="ignore"):
+        if implementation is not None:
+            parts.append(Forward(implementation, norm, dtype, seed).verdict())
+        if backward is not None:
+            parts.append(judge_backward(backward, norm, dtype, seed))
+    name = (implementation or backward).name if implementation or backward else ""
+    return _joined(parts, f"{name} as {norm.name} '{norm.pattern}'")
+
+
+def _joined(parts: Sequence[Verdict], title: str) -> Verdict:
+    """One verdict of both passes: the worst."""
+    kinds = [part.verdict for part in parts]
+    worst = next((kind for kind in ("mistake", "unrecognised") if kind in kinds), "correct")
+    findings = tuple(finding for part in parts for finding in part.findings)
+    notes = tuple(dict.fromkeys(note for part in parts for note in part.notes))
+    return Verdict(worst, findings, notes, title)
+
+
