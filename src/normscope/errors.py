@@ -34,6 +34,10 @@ class ExactError(NormscopeError, ValueError):
     """A number that cannot be read exactly, or digits that cannot be had."""
 
 
+class ImplementationError(NormscopeError, ValueError):
+    """Something to check that is not there, or that is no function."""
+
+
 class FileError(NormscopeError, OSError):
     """A file that is missing, unreadable, unsafe or too large."""
 

@@ -1,0 +1,72 @@
+"""The backward pass that a framework makes of a forward function."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from . import results
+from .calls import Called, quiet, told
+from .probes import Answer, Failure, Probe
+
+LEAVES = ("x", "gamma", "beta")
+
+
+class Autograd:
+    """dx, dgamma and dbeta by the framework's autograd, from the cotangent dy of a probe."""
+
+    def __init__(self, called: Called) -> None:
+        self.called = called
+        self.name = f"{called.name} through autograd"
+        self.ranks, self.features, self.notes = called.ranks, called.features, ()
+        self.printed = called.printed
+
+    @property
+    def accepts(self) -> frozenset[str]:
+        """What the forward function takes, and dy."""
+        return self.called.accepts | {"dy"}
+
+    def run(self, probes: Sequence[Probe]) -> list[Answer | Failure]:
+        """The gradients of each probe, or why there are none."""
+        return [self.call(probe) for probe in probes]
+
+    def call(self, probe: Probe) -> Answer | Failure:
+        """One call forward and back."""
+        given = self._given(probe)
+        try:
+            with quiet(self.called.printed):
+                grads = self._back(given)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            return Failure("raises", told(error), probe)
+        return results.read(grads, self.called.frame, probe, self.called.norm, True)
+
+    def _given(self, probe: Probe) -> dict[str, Any]:
+        """The arguments as tensors; x, gamma and beta gather gradients."""
+        frame, values = self.called.frame, probe.arguments()
+        given = {name: frame.give(value) if hasattr(value, "shape") else value for name, value in values.items()}
+        for name in LEAVES:
+            if name in given:
+                given[name].requires_grad_()
+        return given
+
+    def _forward(self, given: Mapping[str, Any]) -> Any:
+        forward = {name: each for name, each in given.items() if name != "dy"}
+        y = self.called.target.call(self.called.frame, forward)
+        return y[0] if isinstance(y, tuple | list) else y
+
+    def _back(self, given: Mapping[str, Any]) -> tuple[Any, ...]:
+        self._forward(given).backward(given["dy"])
+        leaves = self.called.target.leaves(given)
+        return tuple(getattr(leaves.get(name), "grad", None) for name in LEAVES)
+
+    def is_connected(self, probe: Probe) -> bool:
+        """Whether y carries a gradient at all."""
+        given = self._given(probe)
+        try:
+            with quiet(self.called.printed):
+                return bool(self._forward(given).requires_grad)
+        except Exception:  # what is wrong with the call is said where it is judged
+            return False
+
+    def close(self) -> None:
+        """Nothing is held."""

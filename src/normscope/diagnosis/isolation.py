@@ -1,0 +1,95 @@
+"""Judging a stranger's functions: in a child process under limits, or in this one."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from ..errors import ImplementationError
+from ..norm import Norm
+from . import loading
+from .child import Child, Died, Limits
+from .session import Session
+
+if TYPE_CHECKING:
+    from .verdict import Verdict
+
+Functions = Mapping[str, tuple[loading.Place, str]]  # "forward" and "backward": where each stands, and its name
+HERE = "run in this process, without limits of time and memory."
+
+
+def in_child(
+    functions: Functions,
+    norm: Norm,
+    *,
+    framework: str | None = None,
+    dtype: str | None = None,
+    seed: int = 0,
+    limits: Limits | None = None,
+    watch: Callable[[Child], None] = lambda child: None,
+) -> "Verdict":
+    """Import the functions in a child process, and judge what they answer.
+
+    watch  told of the child at the start: its `status` says what it is doing
+
+    Raises ImplementationError for a function that is not there, and FileError for code that cannot be imported.
+    """
+    names = {kind: name for kind, (_, name) in functions.items()}
+    load = {"do": "load", "functions": {kind: [at.module, at.file, name] for kind, (at, name) in functions.items()}}
+    prepare = {"do": "prepare", "norm": norm.to_json(), "framework": framework, "names": names}
+    with Child(limits or Limits()) as child:
+        watch(child)
+        from .judge import judge  # NumPy with it, while the child loads its own
+
+        session = Session(child, load, prepare)
+        _loaded(session, next(iter(functions.values()))[0])
+        parts = session.prepare(names)
+        child.status = "judging"
+        verdict = judge(parts.get("forward"), norm, backward=parts.get("backward"), dtype=dtype, seed=seed)
+        return with_notes(verdict, session.notes, *(part.notes for part in parts.values()), printed(*session.printed))
+
+
+def _loaded(session: Session, place: loading.Place) -> None:
+    """Let the child import; an error where it cannot."""
+    try:
+        said = session.load()
+    except Died as died:
+        more = "; --time allows more" if died.kind == "timeout" else ""
+        raise loading.unimportable(place, f"{died}{more}.") from None
+    if "missing" in said:
+        raise ImplementationError(said["missing"])
+    if "broken" in said:
+        raise loading.unimportable(place, said["broken"])
+
+
+def in_process(
+    forward: Any,
+    backward: Any,
+    norm: Norm,
+    *,
+    framework: str | None = None,
+    dtype: str | None = None,
+    seed: int = 0,
+) -> "Verdict":
+    """Judge functions by calling them here."""
+    from .judge import judge
+    from .pair import Pair
+
+    pair = Pair.of(forward, backward, norm, framework)
+    verdict = judge(pair.forward, norm, backward=pair.backward, dtype=dtype, seed=seed)
+    parts = [part for part in pair.parts.values() if part is not None]
+    sink = parts[0].printed
+    return with_notes(verdict, pair.notes, *(part.notes for part in parts), printed(sink.count, sink.start))
+
+
+def with_notes(verdict: "Verdict", *notes: tuple[str, ...]) -> "Verdict":
+    """The verdict with what else a reader should know, each note once."""
+    listed = dict.fromkeys([*verdict.notes, *(note for some in notes for note in some)])
+    return replace(verdict, notes=tuple(listed))
+
+
+def printed(count: int, start: str) -> tuple[str, ...]:
+    """What is said of text that a function wrote."""
+    if not count:
+        return ()
+    first = start.strip().partition("\n")[0][:60]
+    return (f"it printed {count:,} characters, which were kept from view; they begin {first!r}.",)
