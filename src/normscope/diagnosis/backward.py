@@ -1,6 +1,299 @@
-"""The judgement of a backward pass."""
-from typing import Any
-from .verdict import Verdict
+"""The judgement of a backward pass: gradients for random cotangents, never for y.sum(), which hides almost every mistake."""
 
-def judge_backward(implementation: Any, norm: Any, dtype: str, seed: int) -> Verdict:
-    return Verdict("correct")
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain, combinations
+from typing import Any
+
+from ..norm import Norm
+from . import changes, gradients_of
+from .bounds import TINY, UNIT
+from .changes import Change
+from .definition import Definition, evaluate, right
+from .formula import formula
+from .forward import LEVELS, _failed
+from .gradients_of import Gradient, altered, evaluated, textbook
+from .probes import Failure, Implementation, Probe
+from .questions import ABOVE, NEAR, NARROW, SMALL, WIDTHS, Maker
+from .shrink import candidates, digits
+from .verdict import Finding, Verdict
+
+GRADIENTS = ("dx", "dgamma", "dbeta")
+LOUD = 1e-2  # of the largest gradient: what the smallest input must show
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One probe with what is right, how far an answer may be off in units of arithmetic, and what came back."""
+
+    probe: Probe
+    right: Mapping[str, Any]
+    room: Mapping[str, Any]
+    got: Mapping[str, Any]
+
+    def share(self, made: Mapping[str, Any], name: str, computed: str, stored: str) -> float:
+        """The largest error of one gradient as a share of its bound."""
+        import numpy as np
+
+        got, there = np.asarray(self.got[name], np.float64), made[name]
+        if got.shape != there.shape:
+            return float("inf")
+        with np.errstate(all="ignore"):
+            room = UNIT[computed] * self.room[name] + UNIT[stored] * np.abs(there) + TINY[computed]
+            apart = np.where(np.isfinite(got), np.abs(got - there) / np.nan_to_num(room, nan=np.inf), 0.0)
+            apart = np.where(np.isfinite(got) == np.isfinite(there), np.where(np.isfinite(there), apart, 0.0), np.inf)
+        return float(np.max(np.nan_to_num(apart, nan=np.inf), initial=0.0))
+
+
+@dataclass
+class Backward:
+    """One examination of a backward pass."""
+
+    implementation: Implementation
+    norm: Norm
+    dtype: str
+    seed: int = 0
+    failures: list[Failure] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    found: list[Gradient] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        ranks = tuple(getattr(self.implementation, "ranks", ()))
+        features = getattr(self.implementation, "features", None)
+        self.maker = Maker(self.norm, self.dtype, self.implementation.accepts, self.seed, ranks, features)
+
+    def verdict(self) -> Verdict:
+        """Ask and judge."""
+        asked = self._asked(self._probes())
+        if not asked:
+            return Verdict("mistake", (_failed(self.failures[0]),))
+        names = [name for name in GRADIENTS if all(name in each.got for each in asked)]
+        found: list[Finding] = []
+        for level in LEVELS[self.dtype]:
+            wrong = [name for name in names if not self._holds(asked, name, level)]
+            if not wrong:
+                break
+        for name in wrong:
+            found += [each for each in self._explained(asked, name) if each.id not in {one.id for one in found}]
+        if self.failures and not found:
+            found.append(_failed(self.failures[0]))
+        kind = "unrecognised" if any(each.id == "unrecognised" for each in found) else "mistake" if found else "correct"
+        return Verdict(kind, tuple(found), tuple(self.notes))
+
+    def _holds(self, asked: Sequence[Asked], name: str, level: str) -> bool:
+        return all(each.share(each.right, name, level, self.dtype) <= 1 for each in asked)
+
+    def _probes(self) -> list[Probe]:
+        import numpy as np
+
+        made = []
+        for place, norm in enumerate(self.maker.fitted):
+            for width in WIDTHS if place == 0 else WIDTHS[:1]:
+                at = self.maker.sizes(norm, width)
+                made += [self.maker.probe(at, self.maker.x(at), eps) for eps in (NEAR, ABOVE)]
+            at = self.maker.sizes(norm, WIDTHS[0])
+            made.append(self.maker.probe(at, self.maker._with_constant_row(at), NEAR / 2))
+            if self.dtype not in NARROW:
+                made.append(self.maker.probe(at, self.maker.x(at, SMALL), 2.0**-17))
+            zero = self.maker.probe(at, self.maker.x(at), NEAR)
+            if zero.gamma is not None:
+                gamma = zero.gamma.copy()
+                gamma.flat[1] = 0
+                made.append(zero.but(gamma=gamma))
+        return [probe.but(dy=self.maker._cast(self._cotangent(np.shape(probe.x)))) for probe in made]
+
+    def _cotangent(self, shape: Sequence[int]) -> Any:
+        """Random multiples of 1/4, none constant."""
+        return self.maker.cells(shape) + 0.125
+
+    def _asked(self, probes: Sequence[Probe]) -> list[Asked]:
+        made = []
+        ranks = set()
+        for probe, answer in zip(probes, self.implementation.run(probes), strict=True):
+            if isinstance(answer, Failure):
+                self.failures.append(replace(answer, probe=answer.probe or probe))
+                continue
+            ranks.add(probe.x.ndim)
+            given, room = self._right(probe)
+            made.append(Asked(probe, given, room, answer))
+        elsewhere = [each for each in self.failures if each.probe is not None and each.probe.x.ndim not in ranks]
+        if made and elsewhere:
+            self.notes.append(f"It was not judged on x of {elsewhere[0].probe.x.ndim} dimensions: it {elsewhere[0].kind} there ({elsewhere[0].text}).")  # type: ignore[union-attr]
+            self.failures = [each for each in self.failures if each not in elsewhere]
+        return made
+
+    def _base(self, probe: Probe) -> tuple[Gradient, Definition]:
+        norm = self.norm.fit(probe.x.ndim)
+        takes = self.implementation.accepts
+        definition = right(norm, takes | ({"beta"} if norm.shift else frozenset()))
+        return textbook(norm, takes), definition
+
+    def _right(self, probe: Probe) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The right gradients, and the size of what they are made of, times the count of operations."""
+        import numpy as np
+
+        gradient, definition = self._base(probe)
+        values = evaluate(definition, probe)
+        made = evaluated(gradient, probe, definition)
+        dy = np.abs(np.reshape(np.asarray(probe.dy, np.float64), values.full))
+        with np.errstate(all="ignore"):
+            r = 1 / np.sqrt(values.v + float(probe.eps or 0))
+            at = tuple(gradient.norm.axes.index(axis) for axis in gradient.norm.over)
+            largest = np.max(np.abs(values.xhat), axis=at, keepdims=True)
+            g = np.max(dy * np.abs(values.scale), axis=at, keepdims=True)
+            size = (1 + largest) ** 2 * (1 + values.size * r)
+        count = 4 * (values.cells + 10)
+        room = {"dx": np.broadcast_to(count * r * g * size, values.full).reshape(probe.x.shape)}
+        rows = count + dy.size
+        for name in set(made) - {"dx"}:
+            room[name] = rows * np.max(size) * np.reshape(gradients_of._gathered(dy, gradient.norm, "sum"), made[name].shape)
+        return made, room
+
+    def _explained(self, asked: Sequence[Asked], name: str) -> list[Finding]:
+        """The findings for one gradient."""
+        rank = self._rank(asked, name)
+        here = [each for each in asked if each.probe.x.ndim == rank]
+        base, definition = self._base(here[0].probe)
+        for level in LEVELS[self.dtype]:
+            if any(self._gives(made, definition, here, name, level) for made in self.found):
+                return []
+            for several in self._tried(base, definition, name):
+                made = self._altered(base, several, definition)
+                if made is not None and self._gives(made, definition, here, name, level):
+                    self.found.append(made)
+                    return self._named(here, base, made, several, definition, name, level)
+        return [self._unknown(here, name)]
+
+    def _rank(self, asked: Sequence[Asked], name: str) -> int:
+        """The lowest rank at which the gradient is wrong."""
+        level = LEVELS[self.dtype][-1]
+        return min(each.probe.x.ndim for each in asked if each.share(each.right, name, level, self.dtype) > 1)
+
+    def _tried(self, base: Gradient, definition: Definition, name: str) -> Iterator[tuple[Change, ...]]:
+        own = list(gradients_of.dx_changes(base) if name == "dx" else gradients_of.parameter_changes(base, name))
+        wrong = gradients_of.forward_changes(chain(
+            changes.statistics_changes(definition), changes.division_changes(definition), changes.axes_changes(definition, None)
+        ))  # fmt: skip
+        forward = list(wrong) if not base.norm.running else []
+        yield from ((change,) for change in own)
+        yield from ((change,) for change in forward)
+        yield from combinations(own, 2)
+        yield from combinations(forward[:60], 2)
+
+    def _altered(self, base: Gradient, several: tuple[Change, ...], definition: Definition) -> Gradient | None:
+        forward = [change.fields["forward"] for change in several if "forward" in change.fields]
+        if not forward:
+            return altered(base, several)
+        fields: dict[str, Any] = {}
+        for change in forward:
+            if fields.keys() & change.fields.keys():
+                return None
+            fields |= change.fields
+        return replace(base, forward=replace(definition, **fields))
+
+    def _gives(self, made: Gradient, definition: Definition, asked: Sequence[Asked], name: str, level: str) -> bool:
+        from ..errors import ProgramError
+
+        try:
+            return all(
+                each.share(evaluated(made, each.probe, definition), name, level, self.dtype) <= 1 for each in asked
+            )
+        except (ProgramError, ValueError):
+            return False
+
+    def _named(
+        self, asked: Sequence[Asked], base: Gradient, made: Gradient, several: tuple[Change, ...],
+        definition: Definition, name: str, level: str,
+    ) -> list[Finding]:  # fmt: skip
+        worst = max(each.share(each.right, name, level, self.dtype) for each in asked)
+        evidence = f"{name} is off by up to {worst:.3g} times the error bound of {level} on {len(asked)} probes with random dy; these gradients hold on all"
+        text = gradients_of.formula(made) if made.forward is None else f"gradient of {formula(made.forward)}"
+        small = self._smallest(asked, name)
+        found = [Finding(change.id, change.name, evidence, text, change.fix, small, change.link) for change in several]
+        lost = self._lost(asked, name)
+        if lost is not None and made.forward is not None:
+            found.append(Finding(
+                "root-gradient-at-zero", "the root's gradient is infinite on a constant row, and infinity times 0 is nan",
+                f"{name} is not finite on a constant row, where the right one is finite", text,
+                "keep eps inside the root, so that the root's argument is never 0", self._shown(lost, name), "/inside?v=1&step=r",
+            ))  # fmt: skip
+        return found
+
+    def _lost(self, asked: Sequence[Asked], name: str) -> Asked | None:
+        """A probe on which the answer is not finite, though gamma holds no 0."""
+        import numpy as np
+
+        for each in asked:
+            has_zero = each.probe.gamma is not None and bool(np.any(np.asarray(each.probe.gamma, np.float64) == 0))
+            if not has_zero and not np.isfinite(np.asarray(each.got[name], np.float64)).all():
+                return each
+        return None
+
+    def _smallest(self, asked: Sequence[Asked], name: str) -> Mapping[str, Any]:
+        """The first small input whose gradient is off; else one of those asked."""
+        import numpy as np
+
+        rank = asked[0].probe.x.ndim
+        probes = [next(probes) for probes in [candidates(self.maker, rank)] for _ in range(40)]
+        made = []
+        for probe in probes:
+            dy = np.arange(probe.x.size).reshape(probe.x.shape) ** 2 % 5 - 1
+            made.append(probe.but(dy=self.maker._cast(dy)))
+        if name == "dx" and not any(self._off(each, name) for each in asked if self._plain(each)):
+            made = []
+        for each in self._quiet(made):
+            if name in each.got and self._off(each, name):
+                return self._shown(each, name)
+        wrong = [each for each in asked if self._off(each, name)] or list(asked)
+        return self._shown(min(wrong, key=lambda each: each.probe.x.size), name)
+
+    def _quiet(self, probes: Sequence[Probe]) -> list[Asked]:
+        """Asked without counting failures."""
+        kept = list(self.failures)
+        made = self._asked(probes)
+        self.failures = kept
+        return made
+
+    @staticmethod
+    def _plain(asked: Asked) -> bool:
+        import numpy as np
+
+        return asked.probe.gamma is None or bool(np.all(np.asarray(asked.probe.gamma, np.float64) != 0))
+
+    def _off(self, asked: Asked, name: str) -> bool:
+        import numpy as np
+
+        got, there = np.asarray(asked.got[name], np.float64), asked.right[name]
+        if got.shape != there.shape or not np.isfinite(got).all():
+            return bool(np.isfinite(there).all())
+        return bool(np.max(np.abs(got - there)) > LOUD * np.max(np.abs(there)) + 1e-9)
+
+    def _shown(self, asked: Asked, name: str) -> dict[str, Any]:
+        import numpy as np
+
+        probe = asked.probe
+        given = {key: getattr(probe, key) for key in ("x", "gamma", "beta", "eps", "dy")}
+        made = {key: np.asarray(value, np.float64).tolist() for key, value in given.items() if value is not None}
+        return made | {f"expected {name}": digits(asked.right[name]), f"got {name}": digits(asked.got[name])}
+
+    def _unknown(self, asked: Sequence[Asked], name: str) -> Finding:
+        """Where an unknown mistake lies."""
+        import numpy as np
+
+        level = LEVELS[self.dtype][-1]
+        wrong = [each for each in asked if each.share(each.right, name, level, self.dtype) > 1]
+        parts = [f"{name} is wrong on {len(wrong)} of {len(asked)} probes"]
+        if name == "dx":
+            norm = self._base(asked[0].probe)[0].norm
+            at = tuple(norm.axes.index(axis) for axis in norm.over)
+            full = evaluate(self._base(asked[0].probe)[1], asked[0].probe).full
+            rows = np.sum(np.reshape(np.asarray(asked[0].got[name], np.float64), full), axis=at)
+            if norm.center and not norm.running:
+                sums = float(np.max(np.abs(rows)))
+                parts.append(f"the sum of a row of dx is up to {sums:.3g}; a right one is 0")
+        return Finding("unrecognised", f"{name} is not this norm's, and no known mistake", "; ".join(parts), "", "", self._smallest(asked, name), "/inside?v=1")
+
+
+def judge_backward(implementation: Implementation, norm: Norm, dtype: str, seed: int) -> Verdict:
+    """Whether a backward pass gives the norm's gradients."""
+    return Backward(implementation, norm, dtype, seed).verdict()

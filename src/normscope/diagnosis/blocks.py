@@ -254,6 +254,10 @@ def _multiple(k: int) -> Callable[[int], int]:
     return lambda n: -(-n // k) * k
 
 
+def _more(k: int) -> Callable[[int], int]:
+    return lambda n: n + k
+
+
 def _bleeding(rows: Any, about: About) -> Pair:
     """A block of the next power of two of channels reads on into the next row."""
     import numpy as np
@@ -384,6 +388,9 @@ def _made() -> dict[str, Block]:
             f"mean = sum(x)/P, {text}", "divide by n, not by the padded width", _padded(count, True, False, False))
         add(f"padded var {key}", "padded-lanes-counted", "the variance counts the padded lanes and divides by their width",
             f"var = (sum(c^2) + (P - n) * mean^2) / P, {text}", "mask the lanes beyond n and divide by n", _padded(count, False, True, True))
+    for k in (1, 2, 3, 4):
+        add(f"zeros {k}", "padding-counted", f"padding is counted: {k} cells of zeros enter the statistics", f"mean and var of the cells and {k} zeros",
+            "count only the cells that are there: mask the padding out of both sums and of their count", _padded(_more(k), True, True, True))
     add("bleeding", "block-bleeds-into-next-row", "a block of the next power of two reads on into the next row's cells",
         "sums over P cells from the row's first on, divided by n", "bound the mask by the end of the row", _bleeding)
     add("welford old", "welford-update", "Welford's update squares the old difference", "M2 += (x - mean_old)^2",

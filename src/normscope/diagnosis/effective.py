@@ -12,6 +12,7 @@ from .definition import Definition, Values, evaluate
 from .probes import Probe
 
 NEARLY = 1e-4  # of solved numbers that are taken for the round one beside them
+CELLS = 256  # units that a solved number may be off by: roundings of y, times what dividing beta off magnifies
 ROOT = ("sqrt(v + eps)", "sqrt(v) + eps")
 
 
@@ -26,19 +27,21 @@ def effective_eps(values: Values, y: Any, outside: bool = False) -> Any:
         return divisor - np.sqrt(values.v) if outside else divisor**2 - values.v
 
 
-def constant(cells: Any, scale: float) -> float | None:
-    """The value of cells that agree, those that are nan left out; None where they do not."""
+def constant(cells: Any, room: float) -> float | None:
+    """The value of cells that agree to within `room` or nearly, those that are nan left out; None where they do not."""
     import numpy as np
 
     known = cells[np.isfinite(cells)]
     if known.size < 2:
         return None
     middle = float(np.median(known))
-    return middle if np.max(np.abs(known - middle)) <= NEARLY * max(abs(middle), scale) else None
+    return middle if np.max(np.abs(known - middle)) <= max(NEARLY * abs(middle), room) else None
 
 
-def foreign_eps(definition: Definition, asked: Sequence[tuple[Probe, Any]]) -> tuple[float, float] | None:
-    """(times, plus) where the function adds times * eps + plus, in the place where the definition adds eps."""
+def foreign_eps(
+    definition: Definition, asked: Sequence[tuple[Probe, Any]], unit: float
+) -> tuple[float, float] | None:
+    """From answers that are off by a few `unit`: (times, plus) where the function adds times * eps + plus, in the place where the definition adds eps."""
     if definition.division not in ROOT:
         return None
     outside = definition.division == ROOT[1]
@@ -48,16 +51,16 @@ def foreign_eps(definition: Definition, asked: Sequence[tuple[Probe, Any]]) -> t
         if values is None:
             continue
         spread = float(abs(values.v).max())
-        scale = 1e-3 * (spread**0.5 if outside else spread)
-        added = constant(effective_eps(values, y, outside), scale)
+        size = spread**0.5 if outside else spread + float(probe.eps or 0)
+        added = constant(effective_eps(values, y, outside), CELLS * unit * size)
         if added is None and not points:
             return None
         if added is not None:
             points.append((float(probe.eps or 0), added, spread))
-    return _line(points)
+    return _line(points, unit)
 
 
-def _line(points: list[tuple[float, float, float]]) -> tuple[float, float] | None:
+def _line(points: list[tuple[float, float, float]], unit: float) -> tuple[float, float] | None:
     """The line through (eps, what is added), the constant from the rows of the smallest variance."""
     if len(points) < 3:
         return None
@@ -70,7 +73,7 @@ def _line(points: list[tuple[float, float, float]]) -> tuple[float, float] | Non
     exact = min(points, key=lambda point: point[2])
     plus = exact[1] - times * exact[0]
     largest = abs(times) * exact[0] + exact[2]
-    return times, (0.0 if abs(plus) < 1e-5 * largest else _significant(plus))
+    return times, (0.0 if abs(plus) < max(1e-5, CELLS * unit) * largest else _significant(plus))
 
 
 def _round(value: float) -> float:
@@ -89,7 +92,7 @@ def _significant(value: float) -> float:
     return float(f"{value:.5g}")
 
 
-def foreign_factor(definition: Definition, asked: Sequence[tuple[Probe, Any]]) -> float | None:
+def foreign_factor(definition: Definition, asked: Sequence[tuple[Probe, Any]], unit: float) -> float | None:
     """The factor of xhat, where it is one for every cell of every probe."""
     import numpy as np
 
@@ -102,11 +105,11 @@ def foreign_factor(definition: Definition, asked: Sequence[tuple[Probe, Any]]) -
             ratio = (np.reshape(np.asarray(y, np.float64), values.full) - values.shift) / (values.xhat * values.scale)
             ratio = np.where(np.abs(values.xhat) > 1e-3 * np.max(np.abs(values.xhat)), ratio, np.nan)
         known = ratio[np.isfinite(ratio)]
-        if known.size and constant(np.resize(known, max(known.size, 2)), 0.0) is None:
+        if known.size and constant(np.resize(known, max(known.size, 2)), CELLS * unit) is None:
             return None
         if known.size:
             found.append(known)
-    value = constant(np.concatenate(found), 0.0) if found else None
+    value = constant(np.concatenate(found), CELLS * unit) if found else None
     return None if value is None or abs(value - 1) < NEARLY or value == 0 else _significant(value)
 
 

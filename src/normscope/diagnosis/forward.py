@@ -15,7 +15,7 @@ from .formula import formula
 from .instruments import Influence, influence, moves_with_shift
 from .probes import Failure, Implementation, Probe
 from .questions import Maker
-from .running import judge_running
+from .running import judge_running, tolerance
 from .search import Explanation, Search, affine_forms, attempt
 from .shrink import shown, smallest
 from .verdict import Finding, Verdict
@@ -65,7 +65,7 @@ class Forward:
         else:
             found = [*self._layout(level), *self._numerics(level)]
         found += self._failures_left(found)
-        found += judge_running(self)
+        found += judge_running(self.implementation, self.maker, tolerance(level or LEVELS[self.dtype][0], self.dtype))
         if any(finding.id == "unrecognised" for finding in found):
             return Verdict("unrecognised", tuple(found), tuple(self.notes))
         return self._mistakes(found)

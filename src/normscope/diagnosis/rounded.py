@@ -21,6 +21,7 @@ from .probes import Probe
 NARROW = {"float16": "half", "bfloat16": "bf16", "float32": "float32"}
 ENOUGH = 0.85  # of the cells that are off: a mean's last bit may round the other way
 LEAST = 3  # cells
+WIDE = ("float32", "float64")
 FEW = 3  # probes that are tried first
 Form = Callable[[Norm], Program]
 
@@ -95,10 +96,12 @@ def kept_changes(base: Definition, computed: str, stored: str) -> Iterator[tuple
         if not set(each.values) <= names or (each.form is _one_pass and not centered):
             continue
         for narrow, short in NARROW.items():
-            if UNIT[narrow] <= UNIT[computed] or narrow == stored:
+            everywhere = computed == narrow and each.values == ("q",)
+            if not everywhere and (computed not in WIDE or UNIT[narrow] <= UNIT[computed] or narrow == stored):
                 continue
             keep = tuple((value, narrow) for value in each.values)
-            policy = Policy(each.id, computed, computed, computed, keep, computed)
+            first = computed if computed in WIDE else "float32"
+            policy = Policy(each.id, computed, computed, computed, keep, first)
             change = Change(each.id.format(short), each.name.format(short, narrow), each.fix, each.step, {"kept": (each.values, narrow)})
             yield change, policy, each.form
 

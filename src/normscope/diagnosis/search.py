@@ -9,10 +9,11 @@ from typing import Any
 from ..axes import Axes
 from . import changes
 from .affine import SCALES, SHIFTS
-from .bounds import share
+from .bounds import UNIT, share
 from .changes import Change, affine_changes, weight
 from .blocks import BLOCKS
-from .definition import Definition, Values, divided, evaluate
+from .definition import Definition, Values, divided, evaluate, sizes_of
+from .effective import foreign_eps, foreign_factor
 from .probes import Probe
 
 Asked = tuple[Probe, Any]  # a probe and the y that came back
@@ -125,14 +126,12 @@ class Search:
 
     def _solutions(self, start: Definition, known: tuple[Change, ...]) -> Iterator[tuple[Change, ...]]:
         """A foreign eps and a foreign factor, as the function's own numbers give them."""
-        from .effective import foreign_eps, foreign_factor
-
         if not any("eps" in name for change in known for name in change.fields):
-            solved = foreign_eps(start, self.asked)
+            solved = foreign_eps(start, self.asked, UNIT[self.computed])
             if solved:
                 yield (*known, changes.solved_eps(*solved))
         if not any(name == "factor" for change in known for name in change.fields):
-            factor = foreign_factor(start, self.asked)
+            factor = foreign_factor(start, self.asked, UNIT[self.computed])
             if factor:
                 yield (*known, changes.solved_factor(factor))
 
@@ -223,9 +222,6 @@ def _usable(table: Any, base: Definition) -> list[str]:
 
 def _is_affine(base: Definition, form: tuple[str, str], asked: Sequence[Asked], computed: str) -> bool:
     import numpy as np
-
-    from .bounds import UNIT
-    from .definition import sizes_of
 
     with np.errstate(all="ignore"):
         lines = []
