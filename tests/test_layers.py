@@ -22,13 +22,13 @@ LAYERS = [
     ["exercises", "mistakes", "rungs", "losses"],
     ["kinds", "conventions"],
     ["averages"],
-    ["comparison", "check", "kernels", "models"],
+    ["comparison", "diagnosis", "kernels", "models"],
     ["__init__"],
     ["lessons"],
     ["interfaces", "__main__"],
 ]
 LEVEL = {unit: level for level, units in enumerate(LAYERS) for unit in units}
-PACKAGES = {"page", "views", "check", "kernels", "models", "lessons", "interfaces"}
+PACKAGES = {"page", "views", "diagnosis", "kernels", "models", "lessons", "interfaces"}
 PAGE_READS = {"page", "errors"}  # the page's parts know no norms
 LIBRARIES_ALLOWED = {"interfaces", "__main__"}
 
@@ -135,7 +135,7 @@ def test_the_checker_sees_every_kind_of_upward_arrow():
         "normscope.page.html": "from ..norm import Norm",
         "normscope.views.cells": "from . import arrays\nfrom .. import run, tracing",
         "normscope.views.arrays": "from normscope import Norm",
-        "normscope.check.__init__": "from ..comparison import compare",
+        "normscope.diagnosis.__init__": "from ..comparison import compare",
         "normscope.lessons.__init__": "from .site import respond",
         "normscope.lessons.site": "from ..views.cells import rules\nfrom ..utils import x",
     }
@@ -146,7 +146,7 @@ def test_the_checker_sees_every_kind_of_upward_arrow():
         "normscope.page.html:1 imports normscope.norm: page reads errors alone",
         "normscope.views.cells:2 imports normscope.tracing: tracing is above views",
         "normscope.views.arrays:1 imports normscope: __init__ is above views",
-        "normscope.check.__init__:1 imports normscope.comparison: comparison is beside check",
+        "normscope.diagnosis.__init__:1 imports normscope.comparison: comparison is beside diagnosis",
         "normscope.lessons.site:2 imports normscope.utils: utils has no place in LAYERS",
     ]
 

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from . import presets
     from .block import ExactTrace, exact
     from .comparison import Compared, Comparison, compare
+    from .diagnosis.checking import check
+    from .diagnosis.verdict import Finding, Verdict
     from .differences import Difference, difference
     from .gradients import backward, training
     from .losses import Loss, precision
@@ -31,6 +33,8 @@ __version__ = "0.1.0"
 HOMES = {
     "block": ("ExactTrace", "exact"),
     "comparison": ("Compared", "Comparison", "compare"),
+    "diagnosis.checking": ("check",),
+    "diagnosis.verdict": ("Finding", "Verdict"),
     "differences": ("Difference", "difference"),
     "gradients": ("backward", "training"),
     "losses": ("Loss", "precision"),
@@ -46,10 +50,10 @@ HOMES = {
     "views.training": ("TrainingLedger", "training_ledger"),
 }
 __all__ = [
-    "Compared", "Comparison", "Difference", "ExactTrace", "Ledger", "Loss", "Norm", "Policy", "Program", "Rung", "Step",
-    "Trace", "TrainingLedger", "backward", "batch_norm", "compare", "derive", "difference", "exact", "forward",
-    "group_norm", "instance_norm", "ladder", "layer_norm", "ledger", "precision", "presets", "rms_norm",
-    "running_statistics", "trace", "training", "training_ledger", "variances",
+    "Compared", "Comparison", "Difference", "ExactTrace", "Finding", "Ledger", "Loss", "Norm", "Policy", "Program",
+    "Rung", "Step", "Trace", "TrainingLedger", "Verdict", "backward", "batch_norm", "check", "compare", "derive",
+    "difference", "exact", "forward", "group_norm", "instance_norm", "ladder", "layer_norm", "ledger", "precision",
+    "presets", "rms_norm", "running_statistics", "trace", "training", "training_ledger", "variances",
 ]  # fmt: skip
 
 

@@ -14,7 +14,8 @@ class Autograd:
     """dx, dgamma and dbeta by the framework's autograd, from the cotangent dy of a probe."""
 
     def __init__(self, called: Called) -> None:
-        self.called = called
+        assert called.frame is not None  # is_differentiable was asked
+        self.called, self.frame = called, called.frame
         self.name = f"{called.name} through autograd"
         self.ranks, self.features, self.notes = called.ranks, called.features, ()
         self.printed = called.printed
@@ -38,11 +39,11 @@ class Autograd:
             raise
         except BaseException as error:
             return Failure("raises", told(error), probe)
-        return results.read(grads, self.called.frame, probe, self.called.norm, True)
+        return results.read(grads, self.frame, probe, self.called.norm, True)
 
     def _given(self, probe: Probe) -> dict[str, Any]:
         """The arguments as tensors; x, gamma and beta gather gradients."""
-        frame, values = self.called.frame, probe.arguments()
+        frame, values = self.frame, probe.arguments()
         given = {name: frame.give(value) if hasattr(value, "shape") else value for name, value in values.items()}
         for name in LEAVES:
             if name in given:
@@ -51,7 +52,7 @@ class Autograd:
 
     def _forward(self, given: Mapping[str, Any]) -> Any:
         forward = {name: each for name, each in given.items() if name != "dy"}
-        y = self.called.target.call(self.called.frame, forward)
+        y = self.called.target.call(self.frame, forward)
         return y[0] if isinstance(y, tuple | list) else y
 
     def _back(self, given: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -52,7 +52,9 @@ class Binding:
         """The roles that a probe fills."""
         return frozenset(each.role for each in self.arguments) - {*BY_HAND, "default"}
 
-    def arguments_for(self, values: Mapping[str, Any], neutral: Callable[[str], Any]) -> tuple[list[Any], dict[str, Any]]:
+    def arguments_for(
+        self, values: Mapping[str, Any], neutral: Callable[[str], Any]
+    ) -> tuple[list[Any], dict[str, Any]]:
         """What to call the function with; `neutral` gives a required role that has no value."""
         args: list[Any] = []
         kwargs: dict[str, Any] = {}

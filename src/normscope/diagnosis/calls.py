@@ -77,7 +77,8 @@ class Called:
     def call(self, probe: Probe) -> Answer | Failure:
         """One call: with fresh arguments, its output swallowed, its warnings ignored."""
         if self._problem or self.frame is None:
-            return Failure("wrong-signature", f"{self.name} cannot be called as {self.norm.name}: {self._problem}.", probe)
+            why = f"{self.name} cannot be called as {self.norm.name}: {self._problem}."
+            return Failure("wrong-signature", why, probe)
         return self.fatal or self._called(self.frame, probe)
 
     def close(self) -> None:
@@ -133,7 +134,9 @@ class Called:
             if name not in allowed and frame.cells_of(given[name], values[name]) != cells:
                 return Failure("modifies-input", f"{self.name} changes its argument {name}.", probe)
         answer = results.read(result, frame, probe, self.norm, self.backward)
-        return answer | self._running(frame, given, probe, answer) if isinstance(answer, dict) else answer
+        if isinstance(answer, Failure):
+            return answer
+        return {**answer, **self._running(frame, given, probe, answer)}
 
     def _running(self, frame: Frame, given: Mapping[str, Any], probe: Probe, answer: Answer) -> Answer:
         """Running statistics that were updated in place, where none were returned."""
@@ -167,7 +170,7 @@ def quiet(sink: Sink) -> Iterator[None]:
     """Printed text goes to `sink`; warnings, NumPy's too, go nowhere."""
     import numpy as np
 
-    with contextlib.redirect_stdout(sink), contextlib.redirect_stderr(sink), warnings.catch_warnings():  # type: ignore[type-var]
+    with contextlib.redirect_stdout(sink), contextlib.redirect_stderr(sink), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         with np.errstate(all="ignore"):
             yield
@@ -217,5 +220,3 @@ def told(error: BaseException) -> str:
 def _theirs(path: str) -> bool:
     """Whether a file is neither ours nor a library's."""
     return not any(part in path for part in ("/normscope/diagnosis/", "site-packages", "/lib/python", "<frozen"))
-
-

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import DtypeError, FileError, ImplementationError, NormError
 from ..norm import Norm, layer_norm
-from .loading import Place
 from .isolation import HERE, in_child, in_process, with_notes
+from .loading import Place
 
 if TYPE_CHECKING:
     from .verdict import Verdict

@@ -22,9 +22,11 @@ ATTRIBUTES = {  # a role: what people call it in an object
     "momentum": ("momentum",),
     "num_groups": NAMES["num_groups"],
 }
+ARRAYS = ("gamma", "beta", "running_mean", "running_var")
 COUNTS = (
     "num_features", "num_channels", "features", "dim", "d", "d_model", "hidden_size", "hidden_dim", "size", "width",
-    "n_features", "channels", "c", "embed_dim", "feature_size", "ndim", "n_embd", "emb_dim", "num_hiddens", "in_features",
+    "n_features", "channels", "c", "embed_dim", "feature_size", "ndim", "n_embd", "emb_dim", "num_hiddens",
+    "in_features",
 )  # fmt: skip
 SHAPES = ("normalized_shape", "shape", "param_shape", "feature_shape")
 FLAGS = ("bias", "affine", "elementwise_affine", "track_running_stats")
@@ -196,7 +198,7 @@ def found(thing: Any) -> dict[str, Place]:
     for role, names in ATTRIBUTES.items():
         for name, place in places.items():
             value = getattr(*place)
-            fits = hasattr(value, "shape") if role in ("gamma", "beta", "running_mean", "running_var") else _number(value)
+            fits = hasattr(value, "shape") if role in ARRAYS else _number(value)
             if name.lower() in names and fits and role not in made:
                 made[role] = place
     taken = list(made.values())
@@ -247,5 +249,3 @@ def _resize(thing: Any, was: int, shape: tuple[int, ...]) -> None:
             setattr(owner, attribute, shape)
         elif name.lower() in SHAPES and value == was:
             setattr(owner, attribute, prod(shape))
-
-

@@ -37,8 +37,8 @@ def sample(norm: Norm, rank: int, is_backward: bool = False, features: int | Non
         "dy": cells[::-1].copy() if is_backward else None,
         "training": not fitted.running if has_running else None,
     }
-    affine = {"gamma": ramp if fitted.scale else None, "beta": ramp[::-1].copy() if fitted.shift else None}
-    return Probe(x=cells, eps=1e-5, **affine, **given)
+    gamma, beta = (ramp if fitted.scale else None), (ramp[::-1].copy() if fitted.shift else None)
+    return Probe(x=cells, gamma=gamma, beta=beta, eps=1e-5, **given)
 
 
 def _resize(sizes: dict[str, int], norm: Norm, known: dict[str, int], features: int) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from ..errors import ImplementationError
 from ..norm import Norm
 from . import wire
 from .child import Child, Died
@@ -119,6 +120,8 @@ class Session:
                 raise Died("timeout", f"{self.calls} calls took longer than {CALLS * limit:g} s") from None
             raise
         self.left -= time.monotonic() - started
+        if "fault" in message:
+            raise ImplementationError(f"{doing} could not be made: {message['fault']}")
         return message
 
     def _again(self, failure: Failure) -> None:

@@ -25,9 +25,17 @@ class Target(Protocol):
     guessed  the parameters that were bound by position
     """
 
-    accepts: frozenset[str]
-    size: int | None
-    guessed: tuple[str, ...]
+    @property
+    def accepts(self) -> frozenset[str]:
+        """The roles that it takes."""
+
+    @property
+    def size(self) -> int | None:
+        """See above."""
+
+    @property
+    def guessed(self) -> tuple[str, ...]:
+        """See above."""
 
     def call(self, frame: "Frame", given: Given) -> Any:
         """What it returns."""
@@ -47,7 +55,8 @@ def resolve(function: Any, norm: Norm, is_backward: bool, forward: Any = None) -
     from .objects import Object, has_forward
 
     if inspect.isclass(function) and inspect.ismethod(getattr(function, "apply", None)):  # torch.autograd.Function
-        return Function(function.apply, bind(function.forward, norm, is_backward, skip=1), norm, None)
+        own: Any = function
+        return Function(own.apply, bind(own.forward, norm, is_backward, skip=1), norm, None)
     if has_forward(function):
         return Object(function, norm, is_backward)
     if not callable(function):
@@ -59,7 +68,7 @@ def resolve(function: Any, norm: Norm, is_backward: bool, forward: Any = None) -
 class Function:
     """A function whose parameters have roles."""
 
-    size = None
+    size: int | None = None
 
     def __init__(self, function: Callable[..., Any], binding: Binding, norm: Norm, forward: Target | None) -> None:
         if binding.problem:

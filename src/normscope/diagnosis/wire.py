@@ -1,4 +1,7 @@
-"""Messages between two processes: JSON and the bytes of arrays. Nothing is unpickled: a stranger may have written it."""
+"""Messages between two processes: JSON and the bytes of arrays.
+
+Nothing is unpickled, since a stranger may have written it.
+"""
 
 import json
 import struct

@@ -15,6 +15,7 @@ from typing import Any, BinaryIO
 from ..errors import ImplementationError
 from ..norm import Norm
 from . import loading, wire
+from .calls import told
 from .supervisor import supervise
 
 
@@ -66,7 +67,10 @@ class Worker:
         """Answer until nobody asks any more."""
         tasks = {"load": self.load, "prepare": self.prepare, "run": self.run}
         while (request := wire.read(requests)) is not None:
-            tasks[request["do"]](request)
+            try:
+                tasks[request["do"]](request)
+            except Exception as error:  # of our own code, or of an object that raises when it is looked at
+                self.answer(fault=_told(error))
 
     def answer(self, **message: Any) -> None:
         """One message to the parent."""
@@ -123,8 +127,6 @@ def describe(called: Any) -> dict[str, Any]:
 
 
 def _told(error: BaseException) -> str:
-    from .calls import told
-
     if isinstance(error, SystemExit):
         return f"it ends the process ({told(error)})."
     if isinstance(error, SyntaxError):

@@ -9,6 +9,7 @@ import click
 
 from .. import __version__
 from ..errors import FileError, NormscopeError
+from .check_command import check
 from .compare_command import compare
 from .exact_commands import COMMANDS
 from .export_command import export
@@ -188,7 +189,7 @@ def ledger(
     return json.dumps(cost.to_json()) if as_json else cost.text(_color(color))
 
 
-for command in (*COMMANDS, compare, precision, export):
+for command in (*COMMANDS, check, compare, precision, export):
     normscope.add_command(command)
 
 

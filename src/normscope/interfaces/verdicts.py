@@ -1,0 +1,139 @@
+"""A verdict for a terminal and for JUnit's readers."""
+
+import re
+from collections.abc import Mapping, Sequence
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree
+
+from ..page.text import BOLD, DIM, number, paint
+
+if TYPE_CHECKING:
+    from ..diagnosis.verdict import Finding, Verdict
+
+WIDTH = 80
+LABEL = 10  # columns of "evidence", "expected" and the like
+MOST = 8  # rows and columns of an array that are shown
+ANSWERS = ("expected", "got")
+UNWRITABLE = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # in XML 1.0
+
+
+def text(verdict: "Verdict", heading: str, color: bool = False, width: int = WIDTH) -> str:
+    """The verdict, its findings with the smallest input that shows each, and its notes, in lines of `width`."""
+    blocks = [paint(heading, BOLD, color)]
+    blocks += [_finding(finding, color, width) for finding in verdict.findings]
+    notes = ["\n".join(wrap(f"note: {note}", width, subsequent_indent="      ")) for note in verdict.notes]
+    return "\n\n".join([*blocks, *(["\n".join(notes)] if notes else [])])
+
+
+def _finding(finding: "Finding", color: bool, width: int) -> str:
+    head = f"{paint(finding.id, BOLD, color)}: {finding.name}"
+    said = [("evidence", finding.evidence), ("formula", finding.formula), ("fix", finding.fix)]
+    lines = [*wrap(head, width + len(head) - len(f"{finding.id}: {finding.name}"), subsequent_indent="  ")]
+    for label, words in said:
+        lines += _labelled(label, wrap(words, width - LABEL - 2, break_on_hyphens=False), color)
+    lines += _input(finding.input, color, width - LABEL - 2)
+    return "\n".join([*lines, *_labelled("see", [f"{finding.link} in the lab"] if finding.link else [], color)])
+
+
+def _labelled(label: str, lines: Sequence[str], color: bool) -> list[str]:
+    """Lines beside a label; none where there are none."""
+    heads = [paint(f"{label:{LABEL}}", DIM, color), *[" " * LABEL] * len(lines)]
+    return [f"  {head}{line}" for head, line in zip(heads, lines, strict=False)]
+
+
+def _input(given: Mapping[str, Any], color: bool, width: int) -> list[str]:
+    """The arguments, then what is expected and what came; * marks the cells that are wrong."""
+    lines = []
+    named = [(name, value) for name, value in given.items() if name.partition(" ")[0] not in ANSWERS]
+    widest = max((len(name) for name, _ in named), default=0)
+    for at, (name, value) in enumerate(named):
+        rows = cells(value) or ["[]"]
+        heads = [f"{name:<{widest}} = ", *[" " * (widest + 3)] * len(rows)]
+        shown = [(head + row)[:width] for head, row in zip(heads, rows, strict=False)]
+        lines += _labelled("input" if at == 0 else "", shown, color)
+    for name, value in given.items():
+        kind, _, what = name.partition(" ")  # expected, or expected dx
+        if kind in ANSWERS:
+            rows = cells(value, given.get(f"expected {what}".strip()) if kind == "got" else None)
+            head = [what] if what else []
+            lines += _labelled(kind, [row[:width] for row in head + rows], color)
+    return lines
+
+
+def cells(value: Any, right: Any = None) -> list[str]:
+    """A number, or the rows of an array in aligned columns; a cell that differs from `right` has a star.
+
+    >>> cells([[1.0, 2.5]], [[1.0, 2.0]])
+    ['1  2.5*']
+    """
+    if value is None:
+        return []
+    rows, others = _rows(value), _rows(right) if right is not None else []
+    is_marked = right is not None and [len(row) for row in rows] == [len(row) for row in others]
+    written = [
+        [_cell(cell) + ("*" if is_marked and _differs(cell, others[i][j]) else "") for j, cell in enumerate(row[:MOST])]
+        + (["…"] if len(row) > MOST else [])
+        for i, row in enumerate(rows[:MOST])
+    ]
+    widths = [max(len(row[j]) for row in written if j < len(row)) for j in range(max(map(len, written), default=0))]
+    lines = ["  ".join(f"{cell:<{widths[j]}}" for j, cell in enumerate(row)).rstrip() for row in written]
+    return [*lines, *(["…"] if len(rows) > MOST else [])]
+
+
+def _rows(value: Any) -> list[list[Any]]:
+    """The cells as rows, whatever the rank."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if not isinstance(value, list):
+        return [[value]]
+    if all(not isinstance(each, list) for each in value):
+        return [value]
+    return [row for each in value for row in _rows(each)]
+
+
+def _cell(cell: Any) -> str:
+    is_number = isinstance(cell, int | float) and not isinstance(cell, bool)
+    return number(cell) if is_number else str(cell)
+
+
+def _differs(one: Any, other: Any) -> bool:
+    """Whether two cells are written differently."""
+    return _cell(one) != _cell(other)
+
+
+def junit(verdict: "Verdict", target: str, seconds: float) -> str:
+    """JUnit XML: a test case that passes, or one for each finding that fails; notes are its output.
+
+    https://github.com/testmoapp/junitxml describes the format, which has no standard.
+    """
+    is_wrong = verdict.verdict != "correct"
+    cases = _failures(verdict) if is_wrong else {target: None}
+    counts = {"tests": str(len(cases)), "failures": str(len(cases) if is_wrong else 0), "errors": "0"}
+    took = {"time": f"{seconds:.3f}"}
+    root = ElementTree.Element("testsuites", {"name": "normscope check", **counts, **took})
+    suite = ElementTree.SubElement(root, "testsuite", {"name": clean(target), **counts, **took})
+    for name, failure in cases.items():
+        case = ElementTree.SubElement(suite, "testcase", {"classname": clean(target), "name": clean(name), **took})
+        if failure is not None:
+            case.append(failure)
+    if verdict.notes:
+        ElementTree.SubElement(suite, "system-out").text = clean("\n".join(verdict.notes))
+    ElementTree.indent(root)
+    return ElementTree.tostring(root, encoding="unicode", xml_declaration=False)
+
+
+def _failures(verdict: "Verdict") -> dict[str, ElementTree.Element | None]:
+    """A failure for each finding, by its id; one for a verdict without any."""
+    made: dict[str, ElementTree.Element | None] = {}
+    for finding in verdict.findings:
+        failure = ElementTree.Element("failure", {"type": finding.id, "message": clean(finding.name)})
+        failure.text = clean(_finding(finding, False, WIDTH))
+        made[finding.id] = failure
+    kind = verdict.verdict
+    return made or {kind: ElementTree.Element("failure", {"type": kind, "message": clean(verdict.title)})}
+
+
+def clean(words: str) -> str:
+    """Text without the characters that XML has no form for."""
+    return UNWRITABLE.sub("\ufffd", words)
