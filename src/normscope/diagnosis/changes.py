@@ -179,9 +179,16 @@ def solved_eps(times: str | float, plus: float) -> Change:
     return Change("eps-plus-constant", f"{many}{plus:g} is added to the variance beside eps", "add eps alone", "v", fields)
 
 
-def solved_factor(factor: float) -> Change:
-    """A factor that was found from what the function returns."""
-    return Change("scaled-by-constant", f"the output is {factor:g} times the right one", "leave the factor out", "xhat", {"factor": factor})
+def solved(factor: float, times: float, plus: float) -> tuple[Change, ...]:
+    """The mistakes that a solved divisor is made of."""
+    made: list[Change] = []
+    if (times, plus) != (1.0, 0.0):
+        made.append(solved_eps(times, plus))
+    if abs(factor - 1) > 1e-4:
+        made.append(Change(
+            "scaled-by-constant", f"the output is {factor:g} times the right one", "leave the factor out", "xhat", {"factor": factor}
+        ))  # fmt: skip
+    return tuple(made)
 
 
 AFFINE_WORDS: Mapping[tuple[str, str], tuple[str, str]] = {

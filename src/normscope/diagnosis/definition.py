@@ -104,6 +104,7 @@ class Values:
     c, v, xhat, scale and shift have the program's full rank, `full` is its shape; y has the shape of x.
     size      the largest |x| of a row      cells   how many enter a statistic
     root      about what c is multiplied by      v_share   about v over the squared divisor
+    factor    of the definition, as a number
     """
 
     c: Any
@@ -117,6 +118,7 @@ class Values:
     cells: int
     root: Any
     v_share: Any
+    factor: float
 
 
 def evaluate(definition: Definition, probe: Probe) -> Values:
@@ -145,10 +147,11 @@ def evaluate(definition: Definition, probe: Probe) -> Values:
             y = BLOCKS[definition.block].written(y, read, norm)
         size, root, v_share = _scale_of(definition, read, c, v, xhat, probe)
     cells = prod(sizes[axis] for axis in {*definition.over, *definition.mean_over})
+    factor = _number(definition.factor, float(cells))
     if definition.groups == "interleaved":
         y = _plain(y, norm)
     y = np.reshape(np.broadcast_to(y, x.shape), probe.x.shape)
-    return Values(c, v, xhat, scale, shift, y, x.shape, size, cells, root, v_share)
+    return Values(c, v, xhat, scale, shift, y, x.shape, size, cells, root, v_share, factor)
 
 
 def _scale_of(definition: Definition, x: Any, c: Any, v: Any, xhat: Any, probe: Probe) -> tuple[Any, Any, Any]:

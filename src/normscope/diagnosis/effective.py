@@ -5,13 +5,14 @@ foreign eps or factor is solved for from it, never guessed from a list.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from typing import Any
 
 from .definition import Definition, Values, evaluate
 from .probes import Probe
 
-NEARLY = 1e-4  # of solved numbers that are taken for the round one beside them
+NEARLY = 1e-3  # of solved numbers, for which the round one beside them is tried first
+CLEAR = 0.05  # of |y|: what taking beta off leaves, else its rounding hides the divisor
 CELLS = 256  # units that a solved number may be off by: roundings of y, times what dividing beta off magnifies
 ROOT = ("sqrt(v + eps)", "sqrt(v) + eps")
 
@@ -27,94 +28,109 @@ def effective_eps(values: Values, y: Any, outside: bool = False) -> Any:
         return divisor - np.sqrt(values.v) if outside else divisor**2 - values.v
 
 
-def constant(cells: Any, room: float) -> float | None:
-    """The value of cells that agree to within `room` or nearly, those that are nan left out; None where they do not."""
-    import numpy as np
+@dataclass(frozen=True)
+class Divisor:
+    """xhat = factor * c / sqrt(v + times * eps + plus), or with that sum outside the root: solved, not guessed."""
 
-    known = cells[np.isfinite(cells)]
-    if known.size < 2:
-        return None
-    middle = float(np.median(known))
-    return middle if np.max(np.abs(known - middle)) <= max(NEARLY * abs(middle), room) else None
+    factor: float
+    times: float
+    plus: float
+
+    def rounded(self) -> "Divisor":
+        """The round numbers beside the solved ones."""
+        return Divisor(_round(self.factor), _round(self.times), _round(self.plus))
 
 
-def foreign_eps(
-    definition: Definition, asked: Sequence[tuple[Probe, Any]], unit: float
-) -> tuple[float, float] | None:
-    """From answers that are off by a few `unit`: (times, plus) where the function adds times * eps + plus, in the place where the definition adds eps."""
+def solve_divisor(definition: Definition, asked: Sequence[tuple[Probe, Any]], unit: float) -> Divisor | None:
+    """The divisor that all answers have in common, where they have one and are off by a few `unit`.
+
+    (c / xhat)^2 = (v + times * eps + plus) / factor^2 is linear in three unknowns; every cell is an equation, and
+    is weighed by its own size, so that rows of tiny variance say what is added to it.
+    """
     if definition.division not in ROOT:
         return None
     outside = definition.division == ROOT[1]
-    points = []
+    equations = []
     for probe, y in asked:
-        values = _values(definition, probe)
-        if values is None:
+        part = _equations(definition, probe, y, outside)
+        if part is not None and len(part[1]):
+            equations.append(part)
+            if len(equations) == 1 and _solved(part[0][:, [0, 2]], part[1], unit) is None:
+                return None
+    return _divisor(equations, unit, outside) if len(equations) > 2 else None
+
+
+def solve_factor(definition: Definition, asked: Sequence[tuple[Probe, Any]], unit: float) -> float | None:
+    """What all answers are times those of the definition, where it is one number."""
+    import numpy as np
+
+    found: list[float] = []
+    for probe, y in asked:
+        try:
+            values = evaluate(definition, probe)
+        except (ValueError, KeyError):
             continue
-        spread = float(abs(values.v).max())
-        size = spread**0.5 if outside else spread + float(probe.eps or 0)
-        added = constant(effective_eps(values, y, outside), CELLS * unit * size)
-        if added is None and not points:
+        with np.errstate(all="ignore"):
+            made = values.xhat * values.scale
+            y = np.reshape(np.asarray(y, np.float64), values.full) - values.shift
+            ratio = np.where(np.abs(made) > CLEAR * np.nanmax(np.abs(made)), y / made, np.nan)
+        known = ratio[np.isfinite(ratio)]
+        found += [float(np.median(known))] if known.size else []
+        if not known.size or np.max(np.abs(known - found[0])) > CELLS * unit * abs(found[0]):
             return None
-        if added is not None:
-            points.append((float(probe.eps or 0), added, spread))
-    return _line(points, unit)
+    return found[0] if found and found[0] else None
 
 
-def _line(points: list[tuple[float, float, float]], unit: float) -> tuple[float, float] | None:
-    """The line through (eps, what is added), the constant from the rows of the smallest variance."""
-    if len(points) < 3:
+def _equations(definition: Definition, probe: Probe, y: Any, outside: bool) -> tuple[Any, Any, float] | None:
+    """Rows (spread, eps, 1) and what they should sum to, each over its own size; and the sign of the factor."""
+    import numpy as np
+
+    try:
+        values = evaluate(definition, probe)
+    except (ValueError, KeyError):
         return None
-    low, high = min(points), max(points)
-    if low[0] == high[0]:
-        times = 0.0
-    else:
-        near = max((point for point in points if point[0] < high[0]), key=lambda point: point[0])
-        times = _round((high[1] - near[1]) / (high[0] - near[0]))
-    exact = min(points, key=lambda point: point[2])
-    plus = exact[1] - times * exact[0]
-    largest = abs(times) * exact[0] + exact[2]
-    return times, (0.0 if abs(plus) < max(1e-5, CELLS * unit) * largest else _significant(plus))
+    with np.errstate(all="ignore"):
+        y = np.reshape(np.asarray(y, np.float64), values.full)
+        divisor = values.c * values.scale * values.factor / (y - values.shift)
+        clear = np.isfinite(divisor) & (np.abs(values.c) > 0.05 * np.max(np.abs(values.c))) & (np.abs(y - values.shift) > CLEAR * np.abs(y))
+        spread = np.broadcast_to(np.sqrt(values.v) if outside else values.v, values.full)[clear]
+        found = np.abs(divisor[clear]) if outside else divisor[clear] ** 2
+        sign = float(np.sign(np.median(divisor[clear]))) if clear.any() else 1.0
+        table = np.stack([spread, np.full_like(spread, float(probe.eps or 0)), np.ones_like(spread)], 1)
+        return table / found[:, None], np.ones_like(found), sign
+
+
+def _solved(table: Any, ones: Any, unit: float) -> Any:
+    """The unknowns where every equation holds; None where they do not."""
+    import numpy as np
+
+    if len(ones) <= table.shape[1] or not np.isfinite(table).all():
+        return None
+    size = np.max(np.abs(table), axis=0)
+    size[size == 0] = 1
+    unknowns = np.linalg.lstsq(table / size, ones, rcond=None)[0] / size
+    return unknowns if np.max(np.abs(table @ unknowns - ones)) < CELLS * unit else None
+
+
+def _divisor(equations: Sequence[tuple[Any, Any, float]], unit: float, outside: bool) -> Divisor | None:
+    import numpy as np
+
+    table, ones = (np.concatenate([part[at] for part in equations]) for at in (0, 1))
+    unknowns = _solved(table, ones, unit)
+    if unknowns is None or not unknowns[0] > 0:
+        return None
+    slope, times, plus = map(float, unknowns)
+    # What is added, where it is less than the noise of the smallest divisor, is 0.
+    shares = np.max(np.abs(table * unknowns), axis=0)
+    times, plus = (0.0 if part < CELLS * unit else value for part, value in zip(shares[1:], (times, plus), strict=True))
+    factor = 1 / slope if outside else slope**-0.5
+    return Divisor(factor * equations[0][2], times / slope, plus / slope)
 
 
 def _round(value: float) -> float:
-    for whole in (0.0, 0.5, 1.0, 2.0, 3.0, 4.0):
-        if abs(value - whole) < NEARLY:
-            return whole
-    return _significant(value)
-
-
-def _significant(value: float) -> float:
-    """The number of one or two digits beside a value, else five digits."""
+    """The number of one or two digits beside a value, else the value."""
     for digits in ("1", "2"):
         short = float(f"{value:.{digits}g}")
-        if abs(short - value) <= 10 * NEARLY * abs(value):
+        if abs(short - value) <= NEARLY * abs(value):
             return short
-    return float(f"{value:.5g}")
-
-
-def foreign_factor(definition: Definition, asked: Sequence[tuple[Probe, Any]], unit: float) -> float | None:
-    """The factor of xhat, where it is one for every cell of every probe."""
-    import numpy as np
-
-    found = []
-    for probe, y in asked:
-        values = _values(replace(definition, factor=1.0), probe)
-        if values is None:
-            return None
-        with np.errstate(all="ignore"):
-            ratio = (np.reshape(np.asarray(y, np.float64), values.full) - values.shift) / (values.xhat * values.scale)
-            ratio = np.where(np.abs(values.xhat) > 1e-3 * np.max(np.abs(values.xhat)), ratio, np.nan)
-        known = ratio[np.isfinite(ratio)]
-        if known.size and constant(np.resize(known, max(known.size, 2)), CELLS * unit) is None:
-            return None
-        if known.size:
-            found.append(known)
-    value = constant(np.concatenate(found), CELLS * unit) if found else None
-    return None if value is None or abs(value - 1) < NEARLY or value == 0 else _significant(value)
-
-
-def _values(definition: Definition, probe: Probe) -> Values | None:
-    try:
-        return evaluate(definition, probe)
-    except (ValueError, KeyError):
-        return None
+    return value

@@ -206,9 +206,7 @@ class Forward:
         """The third instrument: how gamma and beta enter."""
         base = self.base(rows[0][0])
         sets = []
-        for probes in self.maker.affine():
-            if probes[0].x.ndim != len(base.norm.layout.dims):
-                continue
+        for probes in self.maker.affine(base.norm):
             answers = self.implementation.run(probes)
             if not any(isinstance(answer, Failure) for answer in answers):
                 sets.append([(probe, answer["y"]) for probe, answer in zip(probes, answers, strict=True)])  # type: ignore[index]
@@ -234,13 +232,28 @@ class Forward:
 
     def _named(self, rows: Sequence[Row], found: Sequence[Explanation], level: str) -> list[Finding]:
         """A finding for each mistake of the explanation that further probes leave."""
-        best, rest = found[0], found[1:]
+        best, *rest = self._decided(rows, found, level)
         others = sorted({change.id for each in rest for change in each.changes} - {change.id for change in best.changes})
         findings = []
         for change in best.changes:
             others_text = f"; {', '.join(others)} cannot be told from it on any probe" if others else ""
             findings.append(self._finding(rows, best, change, level, others_text))
         return findings
+
+    def _decided(self, rows: Sequence[Row], found: Sequence[Explanation], level: str) -> list[Explanation]:
+        """The explanations that are left when the function is asked where they differ."""
+        left = list(found)
+        for probe in self.maker.more(self.base(rows[0][0]).norm) if len(found) > 1 else ():
+            probe = self._with_eps(probe)
+            made = [(each, attempt(each.definition, probe)) for each in left]
+            able = [(each, values) for each, values in made if values is not None]
+            if len(able) < 2 or all(float(np_max(shares(values, able[0][1].y, level, self.dtype))) <= 2 for _, values in able[1:]):
+                continue
+            (answer,) = self.implementation.run([probe])
+            if not isinstance(answer, Failure):
+                kept = [each for each, values in able if float(np_max(shares(values, answer["y"], level, self.dtype))) <= 1]
+                left = kept or left
+        return left
 
     def _finding(self, rows: Sequence[Row], best: Explanation, change: Change, level: str, more: str) -> Finding:
         base = self.base(rows[0][0])

@@ -192,11 +192,10 @@ class Maker:
             x[tuple(take)] = 0.0
         return x.reshape(at.shape)
 
-    def affine(self) -> list[list[Probe]]:
+    def affine(self, norm: Norm) -> list[list[Probe]]:
         """For one x each: gamma = 1 and beta = 0, gamma = 0, beta = 0, and two settings that are not constant."""
         import numpy as np
 
-        norm = self.fitted[0]
         if not norm.param_axes:
             return []
         sets = []
@@ -257,6 +256,14 @@ class Maker:
         at = self.sizes(self.fitted[0], WIDTHS[1])
         first = self.probe(at, self.x(at), NEAR)
         return [first, *(first.but(layout=layout) for layout in ("offset", "step", "transposed"))]
+
+    def more(self, norm: Norm) -> list[Probe]:
+        """Other widths, scales and eps, on which two explanations of the same answers may differ."""
+        made = []
+        for width in (12, 9, 20):
+            at = self.sizes(norm, width)
+            made += [self.probe(at, self.x(at, factor), eps) for factor in (0.25, 4.0) for eps in (2.0, 2.0**-6, 8.0)]
+        return made
 
     def shifts(self) -> list[Probe]:
         """One x, and the same with a constant added to every cell."""

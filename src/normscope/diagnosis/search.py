@@ -13,7 +13,7 @@ from .bounds import UNIT, share
 from .changes import Change, affine_changes, weight
 from .blocks import BLOCKS
 from .definition import Definition, Values, divided, evaluate, sizes_of
-from .effective import foreign_eps, foreign_factor
+from .effective import Divisor, solve_divisor, solve_factor
 from .probes import Probe
 
 Asked = tuple[Probe, Any]  # a probe and the y that came back
@@ -126,14 +126,17 @@ class Search:
 
     def _solutions(self, start: Definition, known: tuple[Change, ...]) -> Iterator[tuple[Change, ...]]:
         """A foreign eps and a foreign factor, as the function's own numbers give them."""
-        if not any("eps" in name for change in known for name in change.fields):
-            solved = foreign_eps(start, self.asked, UNIT[self.computed])
-            if solved:
-                yield (*known, changes.solved_eps(*solved))
-        if not any(name == "factor" for change in known for name in change.fields):
-            factor = foreign_factor(start, self.asked, UNIT[self.computed])
-            if factor:
-                yield (*known, changes.solved_factor(factor))
+        unit = UNIT[self.computed]
+        solved = solve_divisor(start, self.asked, unit)
+        if solved is None and start.factor == 1.0:
+            factor = solve_factor(start, self.asked, unit)
+            solved = Divisor(factor, 1.0, 0.0) if factor else None
+        if solved is None:
+            return
+        for divisor in dict.fromkeys((solved.rounded(), solved)):
+            found = changes.solved(divisor.factor, divisor.times, divisor.plus)
+            if found and (start.factor == 1.0 or len(found) == 1):
+                yield (*known, *found)
 
 
 def _changed(start: Definition, several: Sequence[Change]) -> Definition | None:
