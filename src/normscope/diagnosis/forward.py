@@ -175,11 +175,24 @@ class Forward:
             here = highest  # where the axes have names of their own
         elif seen and len(seen.norm.layout.dims) != here[0][0].x.ndim:
             reacting = self.base(here[0][0]).over
-        for level in LEVELS[self.dtype]:
-            found = self._explained(here, level, reacting)
-            if found:
-                return self._named(here, found, level)
+        level = self._arithmetic(here[0][0])
+        found = self._explained(here, level, reacting)
+        if found:
+            return self._named(here, found, level)
         return [self._localised(here, seen)]
+
+    def _arithmetic(self, probe: Probe) -> str:
+        """The format that it computes in: whether a change of x that float32 cannot hold is seen in y."""
+        import numpy as np
+
+        levels = LEVELS[self.dtype]
+        if self.dtype != "float64":
+            return levels[-1]
+        answers = self.implementation.run([probe, probe.but(x=probe.x * (1 + 2.0**-36))])
+        if any(isinstance(answer, Failure) for answer in answers):
+            return levels[0]
+        same = np.array_equal(answers[0]["y"], answers[1]["y"], equal_nan=True)  # type: ignore[index]
+        return levels[1] if same else levels[0]
 
     @staticmethod
     def _of_rank(rows: Sequence[Row], rank: int) -> list[Row]:
@@ -199,18 +212,17 @@ class Forward:
         forms = self._forms(rows, level)
         stays = self._keeps_center(rows)
         asked = [(probe, y) for probe, _, y in rows]
-        search = Search(base, asked, level, self.dtype, reacting, forms, stays)
-        return search.explanations()
+        return Search(base, asked, level, self.dtype, reacting, forms or (), stays, forms != []).explanations()
 
-    def _forms(self, rows: Sequence[Row], level: str) -> list[tuple[str, str]]:
-        """The third instrument: how gamma and beta enter."""
+    def _forms(self, rows: Sequence[Row], level: str) -> list[tuple[str, str]] | None:
+        """The third instrument: how gamma and beta enter; None where it could not be asked."""
         base = self.base(rows[0][0])
         sets = []
         for probes in self.maker.affine(base.norm):
             answers = self.implementation.run(probes)
             if not any(isinstance(answer, Failure) for answer in answers):
                 sets.append([(probe, answer["y"]) for probe, answer in zip(probes, answers, strict=True)])  # type: ignore[index]
-        return affine_forms(base, sets, level)[:3] if sets else []
+        return affine_forms(base, sets, level)[:3] if sets else None
 
     def _keeps_center(self, rows: Sequence[Row]) -> bool | None:
         """The fourth instrument: whether y stays when a constant is added to x."""
@@ -281,8 +293,11 @@ class Forward:
         level = LEVELS[self.dtype][-1]
         parts = [seen.text] if seen else []
         forms = self._forms(rows, level)
-        if self.norm.scale and "gamma" in self.implementation.accepts:
-            parts.append("gamma and beta enter as they should" if forms[:1] == [("gamma", "beta")] else "gamma and beta enter wrongly" if not forms else f"gamma and beta enter as {forms[0]}")
+        base = self.base(rows[0][0])
+        if forms is not None and base.scale == "gamma":
+            rightly = forms[:1] == [(base.scale, base.shift)]
+            entering = f"as {' and '.join(forms[0])}" if forms else "in no way that is known, or y is not affine in them"
+            parts.append(f"gamma and beta enter {'as they should' if rightly else entering}")
         stays = self._keeps_center(rows)
         if stays is not None and stays != self.norm.center:
             parts.append("y does not stay when a constant is added to x" if self.norm.center else "y stays when a constant is added to x")

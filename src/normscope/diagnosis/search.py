@@ -8,7 +8,7 @@ from typing import Any
 
 from ..axes import Axes
 from . import changes
-from .affine import SCALES, SHIFTS
+from .affine import SCALES, SHIFTS, Form
 from .bounds import UNIT, share
 from .changes import Change, affine_changes, weight
 from .blocks import BLOCKS
@@ -35,7 +35,7 @@ class Search:
     asked      what every explanation must give, the screening probe first
     computed   the format that the function computes in; stored: that of its answers
     reacting   the axes along which a cell reacts, where they are known
-    forms      how gamma and beta enter, the likeliest first
+    forms      how gamma and beta enter, the likeliest first; not is_affine: none was found
     """
 
     base: Definition
@@ -45,11 +45,15 @@ class Search:
     reacting: Axes | None = None
     forms: Sequence[tuple[str, str]] = ()
     keep_center: bool | None = None
+    is_affine: bool = True
+    _candidates: dict[Definition, list[Change]] = field(default_factory=dict)
 
     def explanations(self) -> list[Explanation]:
         """Those with the fewest mistakes; none where nothing fits."""
         forms = self.forms or [(self.base.scale, self.base.shift)]
         likeliest = forms[0]
+        if not self.is_affine:
+            return self._fitting(self._applied_before(self.base), self.base, [])
         for form in forms:
             start = replace(self.base, scale=form[0], shift=form[1])
             known = affine_changes(*form, self.base)
@@ -88,11 +92,23 @@ class Search:
     def _none(self, start: Definition) -> Iterator[tuple[Change, ...]]:
         yield ()
 
+    def _applied_before(self, start: Definition) -> Iterator[tuple[Change, ...]]:
+        """Where y is not affine in gamma and beta, they may enter before the norm."""
+        every = self.candidates(start)
+        before = next(change for change in every if "before" in change.fields)
+        yield (before,)
+        yield from ((before, change) for change in every if change is not before)
+
     def _singles(self, start: Definition) -> Iterator[tuple[Change, ...]]:
         return ((change,) for change in self.candidates(start))
 
     def candidates(self, start: Definition) -> list[Change]:
         """Every single mistake that the instruments leave possible."""
+        if start not in self._candidates:
+            self._candidates[start] = self._made(start)
+        return self._candidates[start]
+
+    def _made(self, start: Definition) -> list[Change]:
         made = [
             *changes.statistics_changes(start),
             *changes.division_changes(start),
@@ -152,6 +168,18 @@ def _changed(start: Definition, several: Sequence[Change]) -> Definition | None:
     return None if several and made == start else made
 
 
+SHARED = ("over", "mean_over", "center", "spread", "count", "mean_count", "block", "running", "scale", "shift")
+
+
+@dataclass(frozen=True)
+class Known:
+    """What definitions share that differ in their division alone."""
+
+    values: Values
+    x: Any
+    sizes: dict[str, int]
+
+
 @dataclass
 class Screen:
     """One answer that a definition must roughly give, before it is asked for every other in full.
@@ -161,7 +189,7 @@ class Screen:
 
     probe: Probe
     y: Any
-    known: dict[Any, Any] = field(default_factory=dict)
+    known: "dict[Any, Known | None]" = field(default_factory=dict)
 
     def may_give(self, definition: Definition) -> bool:
         """Whether the answer is the definition's to about a thousandth."""
@@ -170,23 +198,29 @@ class Screen:
         if definition.twice or definition.before or definition.groups != "own":
             values = attempt(definition, self.probe)
             return values is not None and self._near(values.y)
-        known = self._known(replace(definition, division="sqrt(v + eps)", eps_times=1.0, eps_plus=0.0, factor=1.0))
+        known = self._known(definition)
         if known is None:
             return False
         with np.errstate(all="ignore"):
-            x = np.reshape(np.asarray(self.probe.x, np.float64), known.full)
-            sizes = dict(zip(definition.norm.axes, known.full, strict=True))
-            xhat = divided(definition, self.probe, x, known.c, known.v, sizes)
-            y = xhat * known.scale + known.shift
+            xhat = divided(definition, self.probe, known.x, known.values.c, known.values.v, known.sizes)
+            y = xhat * known.values.scale + known.values.shift
             if definition.block:
-                y = BLOCKS[definition.block].written(y, x, definition.norm)
-        return self._near(np.broadcast_to(y, known.full).reshape(self.y.shape))
+                y = BLOCKS[definition.block].written(y, known.x, definition.norm)
+        return self._near(np.broadcast_to(y, known.x.shape).reshape(self.y.shape))
 
-    def _known(self, plain: Definition) -> Values | None:
-        if plain not in self.known:
-            self.known[plain] = attempt(plain, self.probe)
-        found: Values | None = self.known[plain]
-        return found
+    def _known(self, definition: Definition) -> "Known | None":
+        """The statistics and parameters of a definition, as every other with the same ones has them."""
+        import numpy as np
+
+        key = tuple(getattr(definition, name) for name in SHARED)
+        if key not in self.known:
+            plain = replace(definition, division="none", eps_times=1.0, eps_plus=0.0, factor=1.0)
+            values = attempt(plain, self.probe)
+            self.known[key] = None
+            if values is not None:
+                x = np.reshape(np.asarray(self.probe.x, np.float64), values.full)
+                self.known[key] = Known(values, x, dict(zip(definition.norm.axes, values.full, strict=True)))
+        return self.known[key]
 
     def _near(self, y: Any) -> bool:
         import numpy as np
@@ -212,9 +246,10 @@ def affine_forms(base: Definition, sets: Sequence[Sequence[Asked]], computed: st
 
     y is affine in (gamma, beta), whatever xhat is: from one setting xhat follows, and gives the others.
     """
-    every = [(scale, shift) for scale in _usable(SCALES, base) for shift in _usable(SHIFTS, base)]
-    fitting = [form for form in every if all(_is_affine(base, form, asked, computed) for asked in sets)]
-    return sorted(fitting, key=lambda form: weight(*form, base))
+    lined = [_Lines(base, asked) for asked in sets]
+    scales, shifts = _usable(SCALES, base), _usable(SHIFTS, base)
+    forms = [(scale, shift) for scale in scales for shift in shifts if all(each.fit(scale, shift, computed) for each in lined)]
+    return sorted(forms, key=lambda form: weight(*form, base))
 
 
 def _usable(table: Any, base: Definition) -> list[str]:
@@ -223,32 +258,43 @@ def _usable(table: Any, base: Definition) -> list[str]:
     return [key for key in table if all(has[name] for name in has if name in key)]
 
 
-def _is_affine(base: Definition, form: tuple[str, str], asked: Sequence[Asked], computed: str) -> bool:
-    import numpy as np
+class _Lines:
+    """The answers to one x under several gammas and betas, and every factor and summand there."""
 
-    with np.errstate(all="ignore"):
-        lines = []
-        for probe, y in asked:
-            sizes = sizes_of(base.norm, probe)
-            full = tuple(sizes[axis] for axis in base.norm.axes)
-            try:
-                scale, shift = (table[key].value(base.norm, probe, sizes) for table, key in zip((SCALES, SHIFTS), form, strict=True))
-            except (ValueError, KeyError):
-                return False
-            lines.append((*np.broadcast_arrays(scale, shift, np.zeros(full))[:2], np.reshape(np.asarray(y, np.float64), full)))
+    def __init__(self, base: Definition, asked: Sequence[Asked]) -> None:
+        import numpy as np
+
+        sizes = sizes_of(base.norm, asked[0][0])
+        full = tuple(sizes[axis] for axis in base.norm.axes)
+        self.y = np.stack([np.reshape(np.asarray(y, np.float64), full) for _, y in asked])
         # Where a block writes nothing, no answer moves: those cells say nothing.
-        moves = np.any([line[2] != lines[0][2] for line in lines], axis=0)
-        if not moves.any() and form != ("1", "0"):
-            return False
-        live = moves if moves.any() else np.ones_like(moves)
-        scale, shift, y = lines[0]
-        xhat = (y - shift) / scale if form[0] != "0" else y * 0
-        tolerance = 2.0**10 * UNIT[computed]
-        for scale, shift, y in lines:
-            expected = xhat * scale + shift
-            room = tolerance * (np.abs(xhat * scale) + np.abs(shift) + np.abs(y) + 1e-30)
+        moves = np.any(self.y != self.y[0], axis=0)
+        self.moves = bool(moves.any())
+        self.live = moves if self.moves else np.ones_like(moves)
+        self.scales = {key: self._lines(SCALES[key], base, asked, sizes, full) for key in _usable(SCALES, base)}
+        self.shifts = {key: self._lines(SHIFTS[key], base, asked, sizes, full) for key in _usable(SHIFTS, base)}
+
+    @staticmethod
+    def _lines(form: Form, base: Definition, asked: Sequence[Asked], sizes: dict[str, int], full: tuple[int, ...]) -> Any:
+        import numpy as np
+
+        try:
             with np.errstate(all="ignore"):
-                apart = np.abs(y - expected) > room
-            if np.any((apart | (np.isfinite(y) != np.isfinite(expected))) & live):
-                return False
-    return True
+                return np.stack([np.broadcast_to(form.value(base.norm, probe, sizes), full) for probe, _ in asked])
+        except (ValueError, KeyError):
+            return None
+
+    def fit(self, scale: str, shift: str, computed: str) -> bool:
+        """Whether one xhat gives every answer."""
+        import numpy as np
+
+        factor, more = self.scales[scale], self.shifts[shift]
+        if factor is None or more is None or (not self.moves and (scale, shift) != ("1", "0")):
+            return False
+        with np.errstate(all="ignore"):
+            xhat = (self.y[0] - more[0]) / factor[0] if scale != "0" else self.y[0] * 0
+            made = xhat * factor
+            room = 2.0**10 * UNIT[computed] * (np.abs(made) + np.abs(more) + np.abs(self.y) + 1e-30)
+            apart = np.abs(self.y - made - more) > room
+            lost = np.isfinite(self.y) != np.isfinite(made + more)
+        return not np.any((apart | lost) & self.live)
