@@ -96,7 +96,7 @@ def role_of(name: str, index: int, roles: Sequence[str], has_x: bool) -> str:
     for role, names in NAMES.items():
         if lower in names:
             return role
-    role = SHORT.get(lower, "num_groups" if name == "G" and "num_groups" in roles else "")
+    role = "num_groups" if name == "G" and "num_groups" in roles else SHORT.get(lower, "")
     in_place = role in roles and roles.index(role) == index
     return role if role and (has_x or in_place) else ""
 

@@ -91,7 +91,7 @@ class Called:
 
     def _accepted(self, among: Sequence[Frame], pulse: Callable[[], None]) -> Frame:
         """The first framework whose arrays it takes at some rank; the first of all where it takes none."""
-        probes = [sample(self.norm, rank, self.backward) for rank in ranks(self.norm)]
+        probes = [sample(self.norm, rank, self.backward, self.target.size) for rank in ranks(self.norm)]
         for frame in among:
             answers = [self._tried(frame, probe, pulse) for probe in probes]
             pairs = zip(probes, answers, strict=True)

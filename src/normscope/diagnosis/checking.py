@@ -3,6 +3,7 @@
 import sys
 from typing import TYPE_CHECKING, Any
 
+from ..axes import whole
 from ..errors import DtypeError, FileError, ImplementationError, NormError
 from ..norm import Norm, layer_norm
 from .isolation import HERE, in_child, in_process, with_notes
@@ -47,19 +48,22 @@ def check(
     Raises ImplementationError for what cannot be called, NormError and DtypeError for a wrong norm or dtype.
     """
     _examine(fn, norm, backward, isolate)
+    count = whole(seed)
+    if count is None or count < 0:
+        raise ImplementationError(f"seed is {seed!r}; it must be a whole number from 0.")
     asked = _dtype(dtype)
     places = references(fn, backward) if isolate else None
     why = ""
     if places is not None:
         try:
-            return in_child(places, norm, dtype=asked, seed=seed)
+            return in_child(places, norm, dtype=asked, seed=count)
         except (FileError, ImplementationError) as error:
             if isolate is True:
                 raise
             why = f"a child process could not import it ({error}), so it was "
     elif isolate is True:
         raise ImplementationError("isolate is True, and fn cannot be imported by name; use isolate='auto' or a module.")
-    verdict = in_process(fn, backward, norm, dtype=asked, seed=seed)
+    verdict = in_process(fn, backward, norm, dtype=asked, seed=count)
     return with_notes(verdict, (why + HERE,))
 
 

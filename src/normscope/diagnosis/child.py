@@ -53,6 +53,7 @@ class Child:
     def __init__(self, limits: Limits = Limits(), path: Sequence[str] | None = None) -> None:
         self.limits = limits
         self.status = "starting a child process"
+        self.worker: int | None = None  # the id of the process that runs a stranger's code
         self.output = Output()
         self._path = [os.path.abspath(each) for each in (sys.path if path is None else path)]
         self._process: subprocess.Popen[bytes] | None = None
@@ -93,7 +94,7 @@ class Child:
         if self._process is None or self._process.stdin is None:
             raise Died("crash", "the process is gone")
         if not self._is_greeted:
-            self.answer(START_SECONDS, "starting")
+            self.worker = self.answer(START_SECONDS, "starting").get("pid")
             self._is_greeted = True
         try:
             wire.write(self._process.stdin, request)  # type: ignore[arg-type]

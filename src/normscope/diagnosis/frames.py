@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import Any
 
-from ..errors import NormError
+from ..errors import ImplementationError
 
 NAMES = ("numpy", "torch")
 
@@ -105,14 +105,18 @@ Frame = NumPy
 def frames(function: Any, framework: str | None = None) -> Sequence[Frame]:
     """The frameworks to try, in order: the one asked for, or NumPy and then PyTorch where it is installed."""
     if framework is not None:
-        if framework not in NAMES:
-            raise NormError(f"framework is {framework!r}; it must be one of {', '.join(NAMES)}.")
-        if framework == "torch" and find_spec("torch") is None:
-            raise NormError("framework is 'torch', and PyTorch is not installed here; pip install torch.")
         return (Torch(),) if framework == "torch" else (NumPy(),)
     if _is_torch(function):
         return (Torch(),)
     return (NumPy(), Torch()) if find_spec("torch") is not None else (NumPy(),)
+
+
+def examine(framework: str | None) -> None:
+    """Raise ImplementationError for a framework that is none, or not installed."""
+    if framework is not None and framework not in NAMES:
+        raise ImplementationError(f"framework is {framework!r}; it must be one of {', '.join(NAMES)}.")
+    if framework == "torch" and find_spec("torch") is None:
+        raise ImplementationError("framework is 'torch', and PyTorch is not installed here; pip install torch.")
 
 
 def _is_torch(function: Any) -> bool:

@@ -8,6 +8,7 @@ from ..errors import ImplementationError
 from ..norm import Norm
 from . import loading
 from .child import Child, Died, Limits
+from .frames import examine
 from .session import Session
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ def in_child(
 
     Raises ImplementationError for a function that is not there, and FileError for code that cannot be imported.
     """
+    examine(framework)
     names = {kind: name for kind, (_, name) in functions.items()}
     load = {"do": "load", "functions": {kind: [at.module, at.file, name] for kind, (at, name) in functions.items()}}
     prepare = {"do": "prepare", "norm": norm.to_json(), "framework": framework, "names": names}

@@ -34,7 +34,7 @@ WRONG = 1  # the exit code of a mistake
 @click.option("--backward", metavar="FUNCTION", help="Its backward too: of the same file, or FILE.py:FUNCTION.")
 @click.option("--framework", type=click.Choice(FRAMEWORKS), help="Whose arrays it takes.  [default: what it accepts]")
 @click.option("--dtype", type=click.Choice(DTYPES), help="Of the arrays it is called with.  [default: float64]")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the random arrays.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the random arrays.")
 @click.option(
     "--time",
     "seconds",
@@ -85,7 +85,8 @@ def check(
     and all that it started are killed. This is no sandbox: the code may read and write what you may.
 
     \b
-    Exit codes: 0 correct, 1 a mistake or unrecognised, 2 file or function not found, 3 it cannot be imported.
+    Exit codes: 0 correct, 1 a mistake or unrecognised, 2 file or function
+    not found, 3 file that cannot be imported.
 
     \b
     Examples:
@@ -123,7 +124,8 @@ def _norm(
     name: str | None, pattern: str | None, affine: str | None, groups: int | None, function: str
 ) -> "tuple[Norm, str]":
     """What the function should compute, and who said so."""
-    from ..diagnosis.naming import KINDS, affine_axes, kind_of
+    from ..axes import parse
+    from ..diagnosis.naming import GROUPS, KINDS, affine_axes, kind_of
     from ..norm import Norm, group_norm
 
     if name and pattern:
@@ -131,20 +133,16 @@ def _norm(
     if affine and not pattern:
         raise click.UsageError("--affine belongs to --pattern; a --norm knows the axes of its gamma and beta.")
     if pattern:
-        sizes = {} if groups is None else {"g": groups}
+        is_split = any("g" in dim and len(dim) > 1 for dim in parse(pattern).dims)
+        sizes = {"g": groups or GROUPS} if is_split or groups else {}
         plain = Norm(pattern, sizes=sizes)
         return Norm(pattern, affine or affine_axes(plain), sizes=sizes), "as --pattern says"
-    found = name or kind_of(function)
-    kind = found or "layer_norm"
+    said = kind_of(function)
+    kind = name or said or "layer_norm"
     if groups is not None and kind != "group_norm":
         raise click.UsageError(f"{kind} takes no --groups.")
-    why = (
-        "as --norm says"
-        if name
-        else "by the function's name"
-        if found
-        else "since its name says no kind; --norm sets it"
-    )
+    why = "by the function's name" if said else "since its name says no kind (--norm does)"
+    why = "as --norm says" if name else why
     return group_norm(groups) if groups is not None else KINDS[kind](), why
 
 
