@@ -112,8 +112,8 @@ def test_output_is_swallowed_and_warnings_are_ignored(capsys):
 
 def test_the_ranks_that_go_well_are_known():
     def matrix(x):
-        rows, features = x.shape
-        return x * 1.0
+        (rows, _) = x.shape
+        return x * float(rows)
 
     assert Called(matrix, LAYER).ranks == (2,)
     assert Called(layer_norm, LAYER).ranks == (2, 3, 4)
@@ -222,7 +222,8 @@ def test_a_backward_gets_the_cache_of_its_forward():
 @pytest.mark.parametrize(
     "norm",
     [LAYER, ns.rms_norm(), BATCH, ns.batch_norm(training=False), ns.group_norm(2), ns.instance_norm(affine=True),
-     ns.layer_norm((4, 6)), ns.Norm("B [S] d", "d"), ns.Norm("[A B]"), ns.Norm("N (g [c]) [H W]", "(g c)", sizes={"g": 3})],
+     ns.layer_norm((4, 6)), ns.Norm("B [S] d", "d"), ns.Norm("[A B]"),
+     ns.Norm("N (g [c]) [H W]", "(g c)", sizes={"g": 3})],
     ids=lambda norm: norm.pattern,
 )  # fmt: skip
 def test_a_sample_fits_every_norm(norm):

@@ -54,9 +54,14 @@ def file(tmp_path):
     return "layers.py"
 
 
+def said(err):
+    """What stands on stderr, without the progress that a slow machine sees."""
+    return [line for line in err.splitlines() if not line.startswith("normscope: ")]
+
+
 def test_a_right_function_is_correct(run, file):
     code, out, err = run("check", f"{file}:layer_norm")
-    assert (code, err) == (0, "")
+    assert (code, said(err)) == (0, [])
     assert out.startswith(
         "layers.py:layer_norm: correct\n\nnote: checked as LayerNorm '... [d]', by the function's name."
     )
@@ -99,7 +104,7 @@ def test_a_backward_alone_and_beside_its_forward(run, file):
 
 def test_output_is_kept_from_view(run, file):
     code, out, err = run("check", f"{file}:loud", "--norm", "layer_norm")
-    assert (code, err) == (0, "")
+    assert (code, said(err)) == (0, [])
     assert "note: it printed " in out
     assert len(out) < 2000
 
@@ -112,7 +117,7 @@ def test_a_function_that_gives_no_answer(run, file, function, finding):
     assert (suite.get("tests"), suite.get("failures")) == ("1", "1")
     assert suite.find("testcase").get("name") == finding
     assert suite.find("testcase/failure").get("type") == finding
-    assert ("normscope: layers.py:sleeps: calling for the first time" in err) == (function == "sleeps")
+    assert "normscope: layers.py:sleeps: " in err or function != "sleeps"
 
 
 @pytest.mark.parametrize(
@@ -131,13 +136,13 @@ def test_what_cannot_be_had(run, file, tmp_path, target, code, message):
     (tmp_path / "stalls.py").write_text("while True: pass")
     got, out, err = run("check", target, "--time", "1")
     assert (got, out) == (code, "")
-    assert err.splitlines()[-1] == f"Error: {message}"
+    assert said(err) == [f"Error: {message}"]
 
 
 def test_a_function_that_is_not_there(run, file):
     code, _, err = run("check", f"{file}:nope")
     assert code == 2
-    assert err.startswith("Error: layers.py has no 'nope'; it has layer_norm, eps_outside, rms_norm, ")
+    assert said(err)[0].startswith("Error: layers.py has no 'nope'; it has layer_norm, eps_outside, rms_norm, ")
 
 
 def test_options_that_contradict_each_other(run, file):
@@ -149,7 +154,7 @@ def test_the_lists_of_the_command_are_those_of_the_diagnosis():
     assert set(check_command.NORMS) == set(naming.KINDS)
     assert check_command.DTYPES == checking.DTYPES
     assert check_command.FRAMEWORKS == frames.NAMES
-    assert (check_command.SECONDS, check_command.MEMORY) == (Limits().time, Limits().memory)
+    assert Limits(check_command.SECONDS, check_command.MEMORY) == Limits()
 
 
 FOUND = Finding("a-b", "one & <two>", "0.5\x00", "f(x)", "mend it", {"x": [[1.0, 2.0]], "expected": 1.0, "got": 2.0})
