@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from . import results
-from .calls import Called, quiet, told
+from .calls import Called, handed, quiet, told
 from .probes import Answer, Failure, Probe
 
 LEAVES = ("x", "gamma", "beta")
@@ -43,8 +43,7 @@ class Autograd:
 
     def _given(self, probe: Probe) -> dict[str, Any]:
         """The arguments as tensors; x, gamma and beta gather gradients."""
-        frame, values = self.frame, probe.arguments()
-        given = {name: frame.give(value) if hasattr(value, "shape") else value for name, value in values.items()}
+        given = handed(probe.arguments(), self.frame)
         for name in LEAVES:
             if name in given:
                 given[name].requires_grad_()

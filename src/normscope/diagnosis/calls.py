@@ -117,7 +117,7 @@ class Called:
 
     def _called(self, frame: Frame, probe: Probe) -> Answer | Failure:
         values = probe.arguments()
-        given = {name: frame.give(value) if hasattr(value, "shape") else value for name, value in values.items()}
+        given = handed(values, frame)
         before = {name: root(value).tobytes() for name, value in values.items() if hasattr(value, "tobytes")}
         try:
             with quiet(self.printed):
@@ -182,6 +182,13 @@ def ranks(norm: Norm) -> tuple[int, ...]:
         return (len(norm.layout.dims),)
     least = len(norm.layout.dims) - 1
     return tuple(rank for rank in RANKS.get(norm.name, (2, 3, 4)) if rank >= least)
+
+
+def handed(values: Mapping[str, Any], frame: Frame) -> dict[str, Any]:
+    """The arguments in the framework's arrays; numbers as Python's own, since NumPy's would widen a float32."""
+    arrays = {name: frame.give(value) for name, value in values.items() if getattr(value, "shape", ())}
+    return {name: arrays[name] if name in arrays else getattr(value, "item", lambda value=value: value)()
+            for name, value in values.items()}  # fmt: skip
 
 
 def may_be_tensors(answers: Sequence[Answer | Failure]) -> bool:

@@ -40,13 +40,13 @@ def in_child(
     prepare = {"do": "prepare", "norm": norm.to_json(), "framework": framework, "names": names}
     with Child(limits or Limits()) as child:
         watch(child)
-        from .judge import judge  # NumPy with it, while the child loads its own
+        from . import judge  # noqa: F401  NumPy with it, while the child loads its own
 
         session = Session(child, load, prepare)
         _loaded(session, next(iter(functions.values()))[0])
         parts = session.prepare(names)
         child.status = "judging"
-        verdict = judge(parts.get("forward"), norm, backward=parts.get("backward"), dtype=dtype, seed=seed)
+        verdict = judged(parts.get("forward"), parts.get("backward"), norm, dtype, seed)
         return with_notes(verdict, session.notes, *(part.notes for part in parts.values()), printed(*session.printed))
 
 
@@ -73,14 +73,23 @@ def in_process(
     seed: int = 0,
 ) -> "Verdict":
     """Judge functions by calling them here."""
-    from .judge import judge
     from .pair import Pair
 
     pair = Pair.of(forward, backward, norm, framework)
-    verdict = judge(pair.forward, norm, backward=pair.backward, dtype=dtype, seed=seed)
+    verdict = judged(pair.forward, pair.backward, norm, dtype, seed)
     parts = [part for part in pair.parts.values() if part is not None]
     sink = parts[0].printed
     return with_notes(verdict, pair.notes, *(part.notes for part in parts), printed(sink.count, sink.start))
+
+
+def judged(forward: Any, backward: Any, norm: Norm, dtype: str | None, seed: int) -> "Verdict":
+    """The judgement of the values, and of the dtypes that they came in."""
+    from .dtypes import Watched, with_dtypes
+    from .judge import judge
+
+    ahead, back = (None if each is None else Watched(each) for each in (forward, backward))
+    verdict = judge(ahead, norm, backward=back, dtype=dtype, seed=seed)
+    return with_dtypes(verdict, [each for each in (ahead, back) if each is not None])
 
 
 def with_notes(verdict: "Verdict", *notes: tuple[str, ...]) -> "Verdict":

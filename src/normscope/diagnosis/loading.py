@@ -3,6 +3,7 @@
 import ast
 import importlib
 import importlib.util
+import inspect
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from typing import Any
 
 from ..errors import FileError, ImplementationError
 
+METHODS = ("forward", "__call__")
 FORM = "FILE.py:FUNCTION or package.module:function"
 
 
@@ -93,7 +95,8 @@ def found(module: ModuleType, place: Place, name: str) -> Any:
     for part in name.split("."):
         if not hasattr(value, part):
             raise ImplementationError(f"{place.shown} has no '{name}'; {_has(functions(module))}.")
-        value = getattr(value, part)
+        is_method = inspect.isclass(value) and part in METHODS and inspect.isfunction(getattr(value, part))
+        value = value if is_method else getattr(value, part)  # Layer.forward needs a Layer
     if not callable(value) and not hasattr(value, "forward"):
         raise ImplementationError(f"'{name}' of {place.shown} is a {type(value).__name__}, not a function.")
     return value

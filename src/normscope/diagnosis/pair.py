@@ -47,6 +47,8 @@ class Pair:
                           name=backward_name or name or "", pulse=pulse)  # fmt: skip
             return Pair(ahead, back, _framework(back))
         notes = _framework(ahead)
+        if "eps" not in ahead.accepts:  # whose eps the gradients have is not known
+            return Pair(ahead, None, (*notes, *_without_eps(ahead, forward)))
         if _has_backward(forward) and not ahead.is_differentiable:
             back = Called(forward, norm, backward=True, name=f"{ahead.name}.backward", pulse=pulse)
             return Pair(ahead, back, notes)
@@ -60,6 +62,11 @@ def sorted_out(forward: Any, backward: Any) -> tuple[Any, Any]:
     if backward is None and not has_forward(forward) and binding.is_backward(forward):
         return None, forward
     return forward, backward
+
+
+def _without_eps(ahead: Called, forward: Any) -> tuple[str, ...]:
+    has_gradients = ahead.is_differentiable or _has_backward(forward)
+    return ("it takes no eps, so its backward pass was not checked.",) if has_gradients else ()
 
 
 def _has_backward(thing: Any) -> bool:
