@@ -13,6 +13,10 @@ from ..norm import Norm
 Pair = tuple[Any, Any]
 
 
+class OneBlockError(ValueError):
+    """A row that is no longer than a block, which no block mistake changes."""
+
+
 @dataclass(frozen=True)
 class About:
     """What the rows of a norm are measured about: their mean, or 0 for one that does not center.
@@ -58,12 +62,16 @@ class Block:
     unwritten: Callable[[int], int] | None = None
 
     def statistics(self, x: Any, norm: Norm) -> Pair:
-        """Mean and spread against x of the program's rank; ValueError where the shape does not allow it."""
+        """Mean and spread against x of the program's rank; those of the whole row where that is one block.
+
+        Raises ValueError where the shape does not allow the mistake.
+        """
         rows = rows_of(x, norm)
-        n = rows.shape[1]
-        if n < 2 or (self.unwritten and self.unwritten(n) >= n):
-            raise ValueError("the row is one block")
-        mean, spread = self.rows(rows, _about(x, norm))
+        about = _about(x, norm)
+        try:
+            mean, spread = self.rows(rows, about)
+        except OneBlockError:
+            mean, spread = about.mean(rows), about.var(rows)
         return back(mean, x, norm), back(spread, x, norm)
 
     def written(self, y: Any, x: Any, norm: Norm) -> Any:
@@ -154,7 +162,7 @@ CUTS: Mapping[str, tuple[str, Cut]] = {
 def _parts(rows: Any, cut: Cut) -> tuple[Any, Any]:
     k = cut(rows.shape[1])
     if not 0 < k < rows.shape[1]:
-        raise ValueError("one chunk")
+        raise OneBlockError
     return rows[:, :k], rows[:, k:]
 
 
@@ -175,8 +183,8 @@ def _every(k: int) -> Callable[[Any, About], Pair]:
     def rows_to(rows: Any, about: About) -> Pair:
         import numpy as np
 
-        if rows.shape[1] <= 2 * k:
-            raise ValueError("at most two chunks")
+        if rows.shape[1] <= k:
+            raise OneBlockError
         parts = [rows[:, at : at + k] for at in range(0, rows.shape[1], k)]
         mean = np.concatenate([np.broadcast_to(about.mean(part), part.shape) for part in parts], 1)
         return mean, np.concatenate([np.broadcast_to(about.var(part), part.shape) for part in parts], 1)

@@ -53,7 +53,9 @@ def solve_divisor(definition: Definition, asked: Sequence[tuple[Probe, Any]], un
     equations = []
     for probe, y in asked:
         part = _equations(definition, probe, y, outside)
-        if part is not None and len(part[1]):
+        if part is None:
+            return None
+        if len(part[1]):
             equations.append(part)
             if len(equations) == 1 and _solved(part[0][:, [0, 2]], part[1], unit) is None:
                 return None
@@ -69,11 +71,11 @@ def solve_factor(definition: Definition, asked: Sequence[tuple[Probe, Any]], uni
         try:
             values = evaluate(definition, probe)
         except (ValueError, KeyError):
-            continue
+            return None
         with np.errstate(all="ignore"):
             made = values.xhat * values.scale
             y = np.reshape(np.asarray(y, np.float64), values.full) - values.shift
-            ratio = np.where(np.abs(made) > CLEAR * np.nanmax(np.abs(made)), y / made, np.nan)
+            ratio = np.where(np.abs(made) > CLEAR * np.nanmax(np.abs(made), initial=0.0), y / made, np.nan)
         known = ratio[np.isfinite(ratio)]
         found += [float(np.median(known))] if known.size else []
         if not known.size or np.max(np.abs(known - found[0])) > CELLS * unit * abs(found[0]):

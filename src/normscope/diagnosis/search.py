@@ -129,7 +129,20 @@ class Search:
     def _block_pairs(self, start: Definition) -> Iterator[tuple[Change, ...]]:
         plausible = self.candidates(start)
         others = [change for change in plausible if not change.key & {*changes.STATISTICS, "twice", "before"}]
-        return ((block, other) for block in plausible if "block" in block.fields for other in others)
+        blocks = [block for block in plausible if "block" in block.fields and self._matters(start, block)]
+        return ((block, other) for block in blocks for other in others)
+
+    def _matters(self, start: Definition, change: Change) -> bool:
+        """Whether a block mistake changes anything on the screening probe, and can be there."""
+        import numpy as np
+
+        if "block" not in change.fields:
+            return True
+        one, other = self.screen.known_of(start), self.screen.known_of(replace(start, **change.fields))
+        if one is None or other is None:
+            return False
+        pairs = ((one.values.c, other.values.c), (one.values.v, other.values.v))
+        return not all(np.array_equal(*np.broadcast_arrays(*pair)) for pair in pairs)
 
     def _solved(self, start: Definition) -> Iterator[tuple[Change, ...]]:
         return self._solutions(start, ())
@@ -137,7 +150,7 @@ class Search:
     def _solved_pairs(self, start: Definition) -> Iterator[tuple[Change, ...]]:
         for change in self.candidates(start):
             definition = _changed(start, (change,))
-            if definition is not None and not definition.twice:
+            if definition is not None and not definition.twice and self._matters(start, change):
                 yield from self._solutions(definition, (change,))
 
     def _solutions(self, start: Definition, known: tuple[Change, ...]) -> Iterator[tuple[Change, ...]]:
@@ -198,7 +211,7 @@ class Screen:
         if definition.twice or definition.before or definition.groups != "own":
             values = attempt(definition, self.probe)
             return values is not None and self._near(values.y)
-        known = self._known(definition)
+        known = self.known_of(definition)
         if known is None:
             return False
         with np.errstate(all="ignore"):
@@ -208,7 +221,7 @@ class Screen:
                 y = BLOCKS[definition.block].written(y, known.x, definition.norm)
         return self._near(np.broadcast_to(y, known.x.shape).reshape(self.y.shape))
 
-    def _known(self, definition: Definition) -> "Known | None":
+    def known_of(self, definition: Definition) -> "Known | None":
         """The statistics and parameters of a definition, as every other with the same ones has them."""
         import numpy as np
 
@@ -294,7 +307,8 @@ class _Lines:
         with np.errstate(all="ignore"):
             xhat = (self.y[0] - more[0]) / factor[0] if scale != "0" else self.y[0] * 0
             made = xhat * factor
-            room = 2.0**10 * UNIT[computed] * (np.abs(made) + np.abs(more) + np.abs(self.y) + 1e-30)
+            lost = (np.abs(self.y[0]) + np.abs(more[0])) * np.abs(factor / factor[0])  # where the shift hides xhat
+            room = 2.0**10 * UNIT[computed] * (np.abs(made) + np.abs(more) + np.abs(self.y) + np.nan_to_num(lost))
             apart = np.abs(self.y - made - more) > room
-            lost = np.isfinite(self.y) != np.isfinite(made + more)
-        return not np.any((apart | lost) & self.live)
+            other = np.isfinite(self.y) != np.isfinite(made + more)
+        return not np.any((apart | other) & self.live)
