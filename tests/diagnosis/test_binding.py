@@ -75,6 +75,11 @@ def test_what_has_a_default_and_no_role_keeps_it():
     assert (args, kwargs) == ([1, 2], {"eps": 3})
 
 
+def test_keyword_only_parameters_are_given_by_name():
+    binding = bind(lambda x, *, gamma, beta=None, eps=1e-5: 0, LAYER)
+    assert binding.arguments_for({"x": 1, "gamma": 2, "eps": 3}, lambda role: None) == ([1], {"gamma": 2, "eps": 3})
+
+
 def test_positional_only_parameters_are_given_by_position():
     def function(x, gamma=None, beta=None, /):
         pass

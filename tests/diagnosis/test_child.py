@@ -186,8 +186,10 @@ from tests.diagnosis.test_child import Child, Limits, session
 child = Child(Limits(600, 512))
 talk = session(child, {str(file)!r}, "sleeps")
 talk.load()
+child.ask(talk._prepare)
+child.answer(60, "the start of a first call")
 print(child.worker, flush=True)
-talk.prepare({{"forward": "sleeps"}})
+child.answer(600, "a call")
 """
     command = [sys.executable, "-c", code]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([os.getcwd(), *sys.path])}
@@ -210,7 +212,9 @@ def _is_alive(pid: int) -> bool:
     return state(str(pid)) != "Z"
 
 
-def test_what_is_missing_and_what_cannot_be_imported(tmp_path):
+def test_what_is_missing_and_what_cannot_be_imported(tmp_path, monkeypatch):
+    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
+
     def said(code, name="f"):
         (tmp_path / "mine.py").write_text(code)
         with Child(SHORT) as child:
