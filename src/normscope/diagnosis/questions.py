@@ -76,7 +76,7 @@ class Maker:
         known = dict(norm.sizes)
         made = {}
         rest = iter((*kept, 2, 2, 2))
-        over = iter((width,) if len(norm.over) == 1 else (max(2, width // 2), 2, 4, 2, 2))
+        over = iter((width,) if len(norm.over) == 1 else (max(2, width // 2), 2, 5, 2, 2))
         if len(norm.kept) > 1:
             rest = iter((2, 3, 4, 2, 2))
         for axis in norm.axes:
