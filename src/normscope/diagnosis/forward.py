@@ -26,6 +26,7 @@ LEVELS = {
     "float16": ("float32", "float16"),
     "bfloat16": ("float32", "bfloat16"),
 }
+LARGEST_HALF = 65504.0
 EXACT = 3.0  # a constant row whose mean is exact in every order of summation
 Row = tuple[Probe, Values, Any]
 
@@ -361,6 +362,11 @@ class Forward:
             return [self._rounded_finding(hard, *explained, level)]
         worst = max(float(np_max(shares(row[1], row[2], level, self.dtype))) for row in wrong)
         probe, values, y = wrong[0]
+        if level == "float16" and all(float(np_max(row[1].size)) ** 2 * row[1].cells > LARGEST_HALF for row in wrong):
+            return [Finding(
+                "squares-in-half", "the sum of squares overflows in float16", f"only rows whose squares sum to more than {LARGEST_HALF:g} are wrong",
+                "float16(sum(c^2))", "square and sum in float32", shown(probe, values.y, y), "/inside?v=1&step=q",
+            )]  # fmt: skip
         ratio = float(np_max(values.size / (values.v + float(probe.eps)) ** 0.5))
         return [Finding(
             "unrecognised", "it loses more digits than the arithmetic explains",
