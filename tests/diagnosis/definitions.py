@@ -8,7 +8,15 @@ import numpy as np
 
 Function = Callable[..., Any]
 
-RIGHT = {"over": "last", "center": "both", "count": "n", "divisor": "in", "factor": 1.0, "affine": ("g", "b"), "twice": False}
+RIGHT = {
+    "over": "last",
+    "center": "both",
+    "count": "n",
+    "divisor": "in",
+    "factor": 1.0,
+    "affine": ("g", "b"),
+    "twice": False,
+}
 WRONG = {
     "over": {"all": "wrong-axes", "rest": "wrong-axes"},
     "center": {"neither": "rms-instead-of-layer-norm", "numerator": "variance-not-centered", "spread": "mean-not-subtracted"},

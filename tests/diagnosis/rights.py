@@ -129,7 +129,11 @@ def batch_training(x, running_mean, running_var, momentum, eps):
     mean, var = x.mean(0), x.var(0)
     n = len(x)
     y = (x - mean) / np.sqrt(var + eps)
-    return y, (1 - momentum) * running_mean + momentum * mean, (1 - momentum) * running_var + momentum * var * n / (n - 1)
+    return (
+        y,
+        (1 - momentum) * running_mean + momentum * mean,
+        (1 - momentum) * running_var + momentum * var * n / (n - 1),
+    )
 
 
 def batch_evaluation(x, gamma, beta, running_mean, running_var, eps):

@@ -13,7 +13,20 @@ from normscope.diagnosis.questions import Maker
 LAYER = ns.layer_norm()
 
 
-def gradient(mean=1.0, along=1.0, root=lambda v, eps: (v + eps) ** -0.5, over=-1, scale=True, after=False, less=0, gather="sum", gamma="xhat", beta="dy", recovered=False, total=False):
+def gradient(
+    mean=1.0,
+    along=1.0,
+    root=lambda v, eps: (v + eps) ** -0.5,
+    over=-1,
+    scale=True,
+    after=False,
+    less=0,
+    gather="sum",
+    gamma="xhat",
+    beta="dy",
+    recovered=False,
+    total=False,
+):
     def layer_norm_backward(dy, x, gamma_, beta_, eps):
         cells = x.astype(np.float64)
         n = x.shape[-1]
@@ -22,7 +35,7 @@ def gradient(mean=1.0, along=1.0, root=lambda v, eps: (v + eps) ** -0.5, over=-1
         xhat = c / np.sqrt(v + eps)
         used = ((xhat * gamma_ + beta_) - beta_) / gamma_ if recovered else xhat
         g = dy * gamma_ if scale and not after else dy.astype(np.float64)
-        average = lambda a: (a.sum(over, keepdims=True) if total else a.mean(over, keepdims=True) * n / (n - less))  # noqa: E731
+        average = lambda a: a.sum(over, keepdims=True) if total else a.mean(over, keepdims=True) * n / (n - less)  # noqa: E731
         dx = root(v, eps) * (g - mean * average(g) - along * used * average(g * used))
         rest = tuple(range(x.ndim - 1))
         collect = {"sum": np.sum, "mean": np.mean}[gather]
@@ -96,7 +109,11 @@ def test_the_gradient_of_another_forward_pass_is_named(field, id):
     assert id in made.ids, made
 
 
-@pytest.mark.parametrize("norm", [LAYER, ns.rms_norm(), ns.batch_norm(), ns.group_norm(2), ns.batch_norm(training=False)], ids=lambda norm: norm.name)
+@pytest.mark.parametrize(
+    "norm",
+    [LAYER, ns.rms_norm(), ns.batch_norm(), ns.group_norm(2), ns.batch_norm(training=False)],
+    ids=lambda norm: norm.name,
+)
 def test_the_right_gradient_is_the_traces(norm):
     maker = Maker(norm, "float64", frozenset({"x", "gamma", "beta", "eps"}))
     probe = maker.core()[0]

@@ -75,7 +75,10 @@ def test_influence_of_half_a_row_fills_no_axis():
 def test_the_affine_is_known_whatever_xhat_is(affine, form, center):
     maker, asked = Maker(LAYER, "float64", ALL), wrong(affine=affine, center=center, divisor="variance")
     base = right(LAYER.fit(2))
-    sets = [[(probe, each["y"]) for probe, each in zip(probes, asked.run(probes), strict=True)] for probes in maker.affine(base.norm)]
+    sets = [
+        [(probe, each["y"]) for probe, each in zip(probes, asked.run(probes), strict=True)]
+        for probes in maker.affine(base.norm)
+    ]
     assert affine_forms(base, sets, "float64")[0] == form
 
 
@@ -145,7 +148,12 @@ def kinds_of_mistakes():
         var = (cells * cells).mean(-1, keepdims=True) - mean * mean
         return (cells - mean) / np.sqrt(var + np.float32(eps)) * gamma + beta
 
-    return {"_layout": Local(base_buffer), "_numerics": Local(one_pass), "_influence": wrong(over="rest"), "_forms": wrong(affine=("b", "g"))}
+    return {
+        "_layout": Local(base_buffer),
+        "_numerics": Local(one_pass),
+        "_influence": wrong(over="rest"),
+        "_forms": wrong(affine=("b", "g")),
+    }
 
 
 @pytest.mark.parametrize("instrument", CASES)
@@ -220,5 +228,3 @@ def test_a_fixed_block_is_found_where_it_begins():
 
     made = judge(Local(block), LAYER)
     assert made.ids == ("columns-beyond-block-ignored",) and "1024" in made.findings[0].formula
-
-

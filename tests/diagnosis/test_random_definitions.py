@@ -29,7 +29,9 @@ def test_random_wrong_definitions_are_recognised(part):
     assert len(missed) + len(misnamed) <= 0.2 * count, (missed, misnamed)
 
 
-@pytest.mark.parametrize("mistakes", [("correction-1", "eps-outside-root"), ("rms-instead-of-layer-norm", "gamma-plus-one")])
+@pytest.mark.parametrize(
+    "mistakes", [("correction-1", "eps-outside-root"), ("rms-instead-of-layer-norm", "gamma-plus-one")]
+)
 def test_two_mistakes_are_two_findings(mistakes):
     definition = {
         "correction-1": {"count": "n-1", "divisor": "outside"},

@@ -46,7 +46,9 @@ def test_pytorch_is_correct(dtype):
     from torch.nn import functional as F
 
     def numpy(function):
-        return lambda *given: function(*(torch.from_numpy(np.array(each)) if hasattr(each, "shape") else each for each in given)).numpy()
+        return lambda *given: function(
+            *(torch.from_numpy(np.array(each)) if hasattr(each, "shape") else each for each in given)
+        ).numpy()
 
     layer = numpy(lambda x, g, b, eps: F.layer_norm(x, x.shape[-1:], g, b, eps))
     group = numpy(lambda x, n, g, b, eps: F.group_norm(x, n, g, b, eps))

@@ -118,7 +118,9 @@ class Backward:
             made.append(Asked(probe, given, room, answer))
         elsewhere = [each for each in self.failures if each.probe is not None and each.probe.x.ndim not in ranks]
         if made and elsewhere:
-            self.notes.append(f"It was not judged on x of {elsewhere[0].probe.x.ndim} dimensions: it {elsewhere[0].kind} there ({elsewhere[0].text}).")  # type: ignore[union-attr]
+            self.notes.append(
+                f"It was not judged on x of {elsewhere[0].probe.x.ndim} dimensions: it {elsewhere[0].kind} there ({elsewhere[0].text})."
+            )  # type: ignore[union-attr]
             self.failures = [each for each in self.failures if each not in elsewhere]
         return made
 
@@ -146,7 +148,9 @@ class Backward:
         room = {"dx": np.broadcast_to(count * r * g * size, values.full).reshape(probe.x.shape)}
         rows = count + dy.size
         for name in set(made) - {"dx"}:
-            room[name] = rows * np.max(size) * np.reshape(gradients_of._gathered(dy, gradient.norm, "sum"), made[name].shape)
+            room[name] = (
+                rows * np.max(size) * np.reshape(gradients_of._gathered(dy, gradient.norm, "sum"), made[name].shape)
+            )
         return made, room
 
     def _explained(self, asked: Sequence[Asked], name: str) -> list[Finding]:
@@ -291,7 +295,15 @@ class Backward:
             if norm.center and not norm.running:
                 sums = float(np.max(np.abs(rows)))
                 parts.append(f"the sum of a row of dx is up to {sums:.3g}; a right one is 0")
-        return Finding("unrecognised", f"{name} is not this norm's, and no known mistake", "; ".join(parts), "", "", self._smallest(asked, name), "/inside?v=1")
+        return Finding(
+            "unrecognised",
+            f"{name} is not this norm's, and no known mistake",
+            "; ".join(parts),
+            "",
+            "",
+            self._smallest(asked, name),
+            "/inside?v=1",
+        )
 
 
 def judge_backward(implementation: Implementation, norm: Norm, dtype: str, seed: int) -> Verdict:

@@ -355,66 +355,257 @@ def _made() -> dict[str, Block]:
 
     whole = "take the statistics over all {n} cells of a row"
     for key, (text, cut) in CUTS.items():
-        add(f"own {key}", "statistics-per-chunk", f"each part of a row (the first {text} cells, and the rest) has its own statistics",
-            f"mean and var of the first {text} cells for these, of the rest for the rest", "merge the sums of the parts before dividing", _own(cut))
-        add(f"averaged {key}", "between-chunk-term-missing", "the variance is the average of the chunks' variances: the spread between their means is left out",
-            f"var = (var(x[:{text}]) + var(x[{text}:])) / 2", "add the variance of the chunk means, or merge by Chan's formula", _averaged(cut, False))
-        add(f"averaged by size {key}", "between-chunk-term-missing", "the variance is the weighted average of the chunks' variances: the spread between their means is left out",
-            f"var = weighted mean of var(x[:{text}]) and var(x[{text}:])", "add the variance of the chunk means, or merge by Chan's formula", _averaged(cut, True))
-        add(f"equal {key}", "chunks-merged-with-equal-weights", "chunks of different length are merged as if they had as many cells",
-            f"mean = (m1 + m2)/2, var = (v1 + v2)/2 + ((m1 - m2)/2)^2, chunks cut at {text}", "weigh each chunk by its count of cells", _equal(cut, True))
-        add(f"equal variance {key}", "chunks-merged-with-equal-weights", "the variances of chunks of different length are merged as if they had as many cells",
-            f"var = (v1 + v2)/2 + ((m1 - m2)/2)^2, chunks cut at {text}", "weigh each chunk by its count of cells", _equal(cut, False))
-        add(f"equal mean {key}", "chunks-merged-with-equal-weights", "the means of chunks of different length are merged as if they had as many cells",
-            f"mean = (m1 + m2)/2, chunks cut at {text}", "weigh each chunk by its count of cells", _unmerged(cut))
-        add(f"first chunk {key}", "columns-beyond-block-ignored", f"the statistics are those of the first {text} cells alone",
-            f"mean and var of x[:{text}], for the whole row", whole, _last_wins(cut, True))
-        add(f"last chunk {key}", "last-chunk-only", f"the statistics are those of the cells from {text} on alone",
-            f"mean and var of x[{text}:], for the whole row", whole, _last_wins(cut, False))
-        add(f"block {key}", "columns-beyond-block-ignored", f"only the first {text} cells are summed, though the sums are divided by n",
-            f"mean and var = sums over x[:{text}] / n", whole, _only(cut, True))
-        add(f"block unwritten {key}", "columns-beyond-block-ignored", f"only the first {text} cells are counted and written",
-            f"mean and var = sums over x[:{text}] / n; y[{text}:] = 0", "loop over the blocks of a row", _only(cut, True), cut)
-        add(f"block own unwritten {key}", "columns-beyond-block-ignored", f"only the first {text} cells are counted and written",
-            f"mean and var of x[:{text}]; y[{text}:] = 0", "loop over the blocks of a row", _only(cut, False), cut)
-        add(f"right unwritten {key}", "columns-beyond-block-unwritten", f"only the first {text} cells are written",
-            f"y[{text}:] = 0", "loop over the blocks of a row when writing too", lambda rows, about: (about.mean(rows), about.var(rows)), cut)
+        add(
+            f"own {key}",
+            "statistics-per-chunk",
+            f"each part of a row (the first {text} cells, and the rest) has its own statistics",
+            f"mean and var of the first {text} cells for these, of the rest for the rest",
+            "merge the sums of the parts before dividing",
+            _own(cut),
+        )
+        add(
+            f"averaged {key}",
+            "between-chunk-term-missing",
+            "the variance is the average of the chunks' variances: the spread between their means is left out",
+            f"var = (var(x[:{text}]) + var(x[{text}:])) / 2",
+            "add the variance of the chunk means, or merge by Chan's formula",
+            _averaged(cut, False),
+        )
+        add(
+            f"averaged by size {key}",
+            "between-chunk-term-missing",
+            "the variance is the weighted average of the chunks' variances: the spread between their means is left out",
+            f"var = weighted mean of var(x[:{text}]) and var(x[{text}:])",
+            "add the variance of the chunk means, or merge by Chan's formula",
+            _averaged(cut, True),
+        )
+        add(
+            f"equal {key}",
+            "chunks-merged-with-equal-weights",
+            "chunks of different length are merged as if they had as many cells",
+            f"mean = (m1 + m2)/2, var = (v1 + v2)/2 + ((m1 - m2)/2)^2, chunks cut at {text}",
+            "weigh each chunk by its count of cells",
+            _equal(cut, True),
+        )
+        add(
+            f"equal variance {key}",
+            "chunks-merged-with-equal-weights",
+            "the variances of chunks of different length are merged as if they had as many cells",
+            f"var = (v1 + v2)/2 + ((m1 - m2)/2)^2, chunks cut at {text}",
+            "weigh each chunk by its count of cells",
+            _equal(cut, False),
+        )
+        add(
+            f"equal mean {key}",
+            "chunks-merged-with-equal-weights",
+            "the means of chunks of different length are merged as if they had as many cells",
+            f"mean = (m1 + m2)/2, chunks cut at {text}",
+            "weigh each chunk by its count of cells",
+            _unmerged(cut),
+        )
+        add(
+            f"first chunk {key}",
+            "columns-beyond-block-ignored",
+            f"the statistics are those of the first {text} cells alone",
+            f"mean and var of x[:{text}], for the whole row",
+            whole,
+            _last_wins(cut, True),
+        )
+        add(
+            f"last chunk {key}",
+            "last-chunk-only",
+            f"the statistics are those of the cells from {text} on alone",
+            f"mean and var of x[{text}:], for the whole row",
+            whole,
+            _last_wins(cut, False),
+        )
+        add(
+            f"block {key}",
+            "columns-beyond-block-ignored",
+            f"only the first {text} cells are summed, though the sums are divided by n",
+            f"mean and var = sums over x[:{text}] / n",
+            whole,
+            _only(cut, True),
+        )
+        add(
+            f"block unwritten {key}",
+            "columns-beyond-block-ignored",
+            f"only the first {text} cells are counted and written",
+            f"mean and var = sums over x[:{text}] / n; y[{text}:] = 0",
+            "loop over the blocks of a row",
+            _only(cut, True),
+            cut,
+        )
+        add(
+            f"block own unwritten {key}",
+            "columns-beyond-block-ignored",
+            f"only the first {text} cells are counted and written",
+            f"mean and var of x[:{text}]; y[{text}:] = 0",
+            "loop over the blocks of a row",
+            _only(cut, False),
+            cut,
+        )
+        add(
+            f"right unwritten {key}",
+            "columns-beyond-block-unwritten",
+            f"only the first {text} cells are written",
+            f"y[{text}:] = 0",
+            "loop over the blocks of a row when writing too",
+            lambda rows, about: (about.mean(rows), about.var(rows)),
+            cut,
+        )
     for k in (2, 3, 4, 8, 16, 32, 64, 128, 256, 512, 1024):
-        add(f"every {k}", "statistics-per-chunk", f"every {k} cells have their own statistics", f"mean and var of each {k} cells",
-            "merge the sums of the chunks before dividing", _every(k))
-    lanes = {"power of two": ("P the next power of two", power_above)} | {f"multiple of {k}": (f"P the next multiple of {k}", _multiple(k)) for k in (4, 8, 16, 32, 64, 128)}
+        add(
+            f"every {k}",
+            "statistics-per-chunk",
+            f"every {k} cells have their own statistics",
+            f"mean and var of each {k} cells",
+            "merge the sums of the chunks before dividing",
+            _every(k),
+        )
+    lanes = {"power of two": ("P the next power of two", power_above)} | {
+        f"multiple of {k}": (f"P the next multiple of {k}", _multiple(k)) for k in (4, 8, 16, 32, 64, 128)
+    }
     for key, (text, count) in lanes.items():
-        add(f"padded {key}", "padded-lanes-counted", "padding lanes enter the variance: centered, their zeros are -mean",
-            f"var = (sum(c^2) + (P - n) * mean^2) / n, {text}", "mask the lanes beyond n after subtracting the mean", _padded(count, False, False, True))
-        add(f"padded count {key}", "padded-lanes-counted", "the sums are divided by the padded width",
-            f"mean = sum(x)/P, var = sum(c^2)/P, {text}", "divide by n, not by the padded width", _padded(count, True, True, False))
-        add(f"padded row {key}", "padded-lanes-counted", "the padding zeros are counted as cells of the row",
-            f"mean and var of the row with its zeros, P cells, {text}", "divide by n and mask the lanes beyond it", _padded(count, True, True, True))
-        add(f"padded var count {key}", "padded-lanes-counted", "the variance is divided by the padded width",
-            f"var = sum(c^2)/P, {text}", "divide by n, not by the padded width", _padded(count, False, True, False))
-        add(f"padded mean count {key}", "padded-lanes-counted", "the mean is divided by the padded width",
-            f"mean = sum(x)/P, {text}", "divide by n, not by the padded width", _padded(count, True, False, False))
-        add(f"padded var {key}", "padded-lanes-counted", "the variance counts the padded lanes and divides by their width",
-            f"var = (sum(c^2) + (P - n) * mean^2) / P, {text}", "mask the lanes beyond n and divide by n", _padded(count, False, True, True))
+        add(
+            f"padded {key}",
+            "padded-lanes-counted",
+            "padding lanes enter the variance: centered, their zeros are -mean",
+            f"var = (sum(c^2) + (P - n) * mean^2) / n, {text}",
+            "mask the lanes beyond n after subtracting the mean",
+            _padded(count, False, False, True),
+        )
+        add(
+            f"padded count {key}",
+            "padded-lanes-counted",
+            "the sums are divided by the padded width",
+            f"mean = sum(x)/P, var = sum(c^2)/P, {text}",
+            "divide by n, not by the padded width",
+            _padded(count, True, True, False),
+        )
+        add(
+            f"padded row {key}",
+            "padded-lanes-counted",
+            "the padding zeros are counted as cells of the row",
+            f"mean and var of the row with its zeros, P cells, {text}",
+            "divide by n and mask the lanes beyond it",
+            _padded(count, True, True, True),
+        )
+        add(
+            f"padded var count {key}",
+            "padded-lanes-counted",
+            "the variance is divided by the padded width",
+            f"var = sum(c^2)/P, {text}",
+            "divide by n, not by the padded width",
+            _padded(count, False, True, False),
+        )
+        add(
+            f"padded mean count {key}",
+            "padded-lanes-counted",
+            "the mean is divided by the padded width",
+            f"mean = sum(x)/P, {text}",
+            "divide by n, not by the padded width",
+            _padded(count, True, False, False),
+        )
+        add(
+            f"padded var {key}",
+            "padded-lanes-counted",
+            "the variance counts the padded lanes and divides by their width",
+            f"var = (sum(c^2) + (P - n) * mean^2) / P, {text}",
+            "mask the lanes beyond n and divide by n",
+            _padded(count, False, True, True),
+        )
     for k in (1, 2, 3, 4):
-        add(f"zeros {k}", "padding-counted", f"padding is counted: {k} cells of zeros enter the statistics", f"mean and var of the cells and {k} zeros",
-            "count only the cells that are there: mask the padding out of both sums and of their count", _padded(_more(k), True, True, True))
-    add("bleeding", "block-bleeds-into-next-row", "a block of the next power of two reads on into the next row's cells",
-        "sums over P cells from the row's first on, divided by n", "bound the mask by the end of the row", _bleeding)
-    add("welford old", "welford-update", "Welford's update squares the old difference", "M2 += (x - mean_old)^2",
-        "M2 += (x - mean_old) * (x - mean_new)", _welford)
-    add("welford new", "welford-update", "Welford's update squares the new difference", "M2 += (x - mean_new)^2",
-        "M2 += (x - mean_old) * (x - mean_new)", _welford_new)
-    add("median", "median-for-mean", "the median stands in place of the mean", "c = x - median(x)", "subtract the mean", _median)
-    add("range", "range-for-std", "the range stands in place of the standard deviation", "(x - mean) / (max - min)", "divide by sqrt(var + eps)", _range)
-    add("midrange", "min-max-scaling", "the row is centered on its midrange and divided by its range", "(x - (min + max)/2) / (max - min)", "subtract the mean, divide by sqrt(var + eps)", _midrange)
-    add("min-max", "min-max-scaling", "this is min-max scaling, not standardization", "(x - min) / (max - min)", "subtract the mean, divide by sqrt(var + eps)", _min_max)
-    add("first row", "first-rows-statistics", "every row gets the first row's statistics", "mean and var of row 0", "take each row's own statistics", _first_row)
-    add("previous row", "neighbours-statistics", "every row gets the statistics of the row before", "mean and var of the previous row", "take each row's own statistics", _previous_row)
+        add(
+            f"zeros {k}",
+            "padding-counted",
+            f"padding is counted: {k} cells of zeros enter the statistics",
+            f"mean and var of the cells and {k} zeros",
+            "count only the cells that are there: mask the padding out of both sums and of their count",
+            _padded(_more(k), True, True, True),
+        )
+    add(
+        "bleeding",
+        "block-bleeds-into-next-row",
+        "a block of the next power of two reads on into the next row's cells",
+        "sums over P cells from the row's first on, divided by n",
+        "bound the mask by the end of the row",
+        _bleeding,
+    )
+    add(
+        "welford old",
+        "welford-update",
+        "Welford's update squares the old difference",
+        "M2 += (x - mean_old)^2",
+        "M2 += (x - mean_old) * (x - mean_new)",
+        _welford,
+    )
+    add(
+        "welford new",
+        "welford-update",
+        "Welford's update squares the new difference",
+        "M2 += (x - mean_new)^2",
+        "M2 += (x - mean_old) * (x - mean_new)",
+        _welford_new,
+    )
+    add(
+        "median",
+        "median-for-mean",
+        "the median stands in place of the mean",
+        "c = x - median(x)",
+        "subtract the mean",
+        _median,
+    )
+    add(
+        "range",
+        "range-for-std",
+        "the range stands in place of the standard deviation",
+        "(x - mean) / (max - min)",
+        "divide by sqrt(var + eps)",
+        _range,
+    )
+    add(
+        "midrange",
+        "min-max-scaling",
+        "the row is centered on its midrange and divided by its range",
+        "(x - (min + max)/2) / (max - min)",
+        "subtract the mean, divide by sqrt(var + eps)",
+        _midrange,
+    )
+    add(
+        "min-max",
+        "min-max-scaling",
+        "this is min-max scaling, not standardization",
+        "(x - min) / (max - min)",
+        "subtract the mean, divide by sqrt(var + eps)",
+        _min_max,
+    )
+    add(
+        "first row",
+        "first-rows-statistics",
+        "every row gets the first row's statistics",
+        "mean and var of row 0",
+        "take each row's own statistics",
+        _first_row,
+    )
+    add(
+        "previous row",
+        "neighbours-statistics",
+        "every row gets the statistics of the row before",
+        "mean and var of the previous row",
+        "take each row's own statistics",
+        _previous_row,
+    )
     for key, which in {"both": (True, True), "mean": (True, False), "variance": (False, True)}.items():
         what = {"both": "the statistics of rows", "mean": "the means of rows", "variance": "the variances of rows"}[key]
-        add(f"dropped axis {key}", "keepdims-dropped", f"the reduced axis is dropped, so {what} are lined up with the columns", "x - mean(x, -1) without keepdims",
-            "keep the reduced axis (keepdims=True)", _dropped_axis(*which))
+        add(
+            f"dropped axis {key}",
+            "keepdims-dropped",
+            f"the reduced axis is dropped, so {what} are lined up with the columns",
+            "x - mean(x, -1) without keepdims",
+            "keep the reduced axis (keepdims=True)",
+            _dropped_axis(*which),
+        )
     return blocks
 
 

@@ -85,7 +85,11 @@ def statistics_changes(base: Definition) -> Iterator[Change]:
         if was == base.center:
             yield Change(id, name, fix, "c", {"center": center})
     if base.norm.name == "BatchNorm":
-        name = "batch statistics are used where the running ones are due" if base.running else "running statistics are used where those of the batch are due"
+        name = (
+            "batch statistics are used where the running ones are due"
+            if base.running
+            else "running statistics are used where those of the batch are due"
+        )
         yield Change("batch-statistics-in-evaluation" if base.running else "running-statistics-in-training", name,
                      "use running_mean and running_var in evaluation alone", "axes", {"running": not base.running})  # fmt: skip
     if base.running:
@@ -94,18 +98,62 @@ def statistics_changes(base: Definition) -> Iterator[Change]:
     counts = {"n": ("n", "divided by n"), "n - 1": ("correction-1", "divided by n - 1 (Bessel's correction)"), "1": ("sum-not-mean", "not divided by n"), "n + 1": ("divided-by-n-plus-1", "divided by n + 1"), "n^2": ("divided-twice", "divided by n twice")}  # fmt: skip
     for count, (id, name) in counts.items():
         if count != base.count:
-            yield Change(id if id != "n" else "correction-0", f"the {what} is {name}", f"divide the sum of squares by {base.count}", "var", {"count": count})
+            yield Change(
+                id if id != "n" else "correction-0",
+                f"the {what} is {name}",
+                f"divide the sum of squares by {base.count}",
+                "var",
+                {"count": count},
+            )
             if base.centered and count != "n":
                 yield Change(f"mean-{id}", f"the mean is {name}", "divide the sum by n", "mu", {"mean_count": count})
-    yield Change("mean-absolute-deviation", "the mean absolute value stands in place of the mean square", "square before the mean", "q", {"spread": "abs", "division": "v + eps"})
-    yield Change("squares-missing", "absolute values are averaged where squares are due", "square before the mean", "q", {"spread": "abs"})
-    yield Change("max-instead-of-mean-square", "the divisor is the largest magnitude", "divide by sqrt(mean square + eps)", "var", {"spread": "max", "division": "v + eps"})
+    yield Change(
+        "mean-absolute-deviation",
+        "the mean absolute value stands in place of the mean square",
+        "square before the mean",
+        "q",
+        {"spread": "abs", "division": "v + eps"},
+    )
+    yield Change(
+        "squares-missing",
+        "absolute values are averaged where squares are due",
+        "square before the mean",
+        "q",
+        {"spread": "abs"},
+    )
+    yield Change(
+        "max-instead-of-mean-square",
+        "the divisor is the largest magnitude",
+        "divide by sqrt(mean square + eps)",
+        "var",
+        {"spread": "max", "division": "v + eps"},
+    )
     if base.norm.center:
-        yield Change("mean-not-squared", "the variance is E[x^2] - E[x]: the mean is not squared", "subtract the square of the mean", "var", {"spread": "less mean"})
-        yield Change("squared-mean-added", "the variance is E[x^2] + E[x]^2", "subtract the square of the mean", "var", {"spread": "plus mean"})
-        yield Change("variance-negated", "the variance is E[x]^2 - E[x^2]", "swap the two terms", "var", {"spread": "reversed"})
+        yield Change(
+            "mean-not-squared",
+            "the variance is E[x^2] - E[x]: the mean is not squared",
+            "subtract the square of the mean",
+            "var",
+            {"spread": "less mean"},
+        )
+        yield Change(
+            "squared-mean-added",
+            "the variance is E[x^2] + E[x]^2",
+            "subtract the square of the mean",
+            "var",
+            {"spread": "plus mean"},
+        )
+        yield Change(
+            "variance-negated", "the variance is E[x]^2 - E[x^2]", "swap the two terms", "var", {"spread": "reversed"}
+        )
     else:
-        yield Change("scale-inverted", "the unit vector is multiplied by n^-0.5 where n^0.5 is due: off by the factor n", "multiply by sqrt(n), or divide the sum of squares by n", "var", {"count": "1", "factor": "1/sqrt(n)"})
+        yield Change(
+            "scale-inverted",
+            "the unit vector is multiplied by n^-0.5 where n^0.5 is due: off by the factor n",
+            "multiply by sqrt(n), or divide the sum of squares by n",
+            "var",
+            {"count": "1", "factor": "1/sqrt(n)"},
+        )
 
 
 def block_changes(base: Definition) -> Iterator[Change]:
@@ -157,26 +205,54 @@ def division_changes(base: Definition) -> Iterator[Change]:
             yield Change(id, name, f"divide by the root of the sum: {right}", step, {"division": key})
     yield Change("eps-twice", "eps is added twice", "add eps once", "v", {"eps_times": 2.0})
     yield Change("eps-subtracted", "eps is subtracted from the variance", "add eps", "v", {"eps_times": -1.0})
-    yield Change("eps-divided-by-n", "eps is added to the sum of squares, before it is divided by n: only eps/n counts", "add eps after dividing by n", "v", {"eps_times": "1/n"})
+    yield Change(
+        "eps-divided-by-n",
+        "eps is added to the sum of squares, before it is divided by n: only eps/n counts",
+        "add eps after dividing by n",
+        "v",
+        {"eps_times": "1/n"},
+    )
     yield Change("eps-times-n", "eps is counted once for every cell", "add eps once", "v", {"eps_times": "n"})
     for key, (id, name) in FACTOR_WORDS.items():
         yield Change(id, name, "leave the factor out", "xhat", {"factor": key})
-    yield Change("normalized-twice", "the normalized row is normalized again", "normalize once", "xhat", {"twice": True})
-    yield Change("affine-before-norm", "gamma and beta are applied to x, before the statistics", "apply gamma and beta to xhat", "scaled", {"before": True})
+    yield Change(
+        "normalized-twice", "the normalized row is normalized again", "normalize once", "xhat", {"twice": True}
+    )
+    yield Change(
+        "affine-before-norm",
+        "gamma and beta are applied to x, before the statistics",
+        "apply gamma and beta to xhat",
+        "scaled",
+        {"before": True},
+    )
 
 
 def solved_eps(times: str | float, plus: float) -> Change:
     """An eps that was found from what the function returns."""
     if times == 0 and plus == 0:
-        return Change("eps-missing", "eps has no effect: it never reaches the divisor", "add eps to the variance", "v", {"eps_times": 0.0})
+        return Change(
+            "eps-missing",
+            "eps has no effect: it never reaches the divisor",
+            "add eps to the variance",
+            "v",
+            {"eps_times": 0.0},
+        )
     if times == 0:
         axis = "; -1 looks like an axis" if plus == -1 else ""
-        return Change("eps-fixed", f"the eps argument is ignored; it behaves as eps = {plus:g}{axis}", "use the eps that is given", "v", {"eps_times": 0.0, "eps_plus": plus})
+        return Change(
+            "eps-fixed",
+            f"the eps argument is ignored; it behaves as eps = {plus:g}{axis}",
+            "use the eps that is given",
+            "v",
+            {"eps_times": 0.0, "eps_plus": plus},
+        )
     if plus == 0:
         return Change("eps-scaled", f"eps counts {times:g} times", "add eps once", "v", {"eps_times": times})
     fields: dict[str, Any] = {"eps_plus": plus} | ({} if times == 1 else {"eps_times": times})
     many = "" if times == 1 else f"eps counts {times:g} times, and "
-    return Change("eps-plus-constant", f"{many}{plus:g} is added to the variance beside eps", "add eps alone", "v", fields)
+    return Change(
+        "eps-plus-constant", f"{many}{plus:g} is added to the variance beside eps", "add eps alone", "v", fields
+    )
 
 
 def solved(factor: float, times: float, plus: float) -> tuple[Change, ...]:

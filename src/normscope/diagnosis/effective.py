@@ -94,7 +94,11 @@ def _equations(definition: Definition, probe: Probe, y: Any, outside: bool) -> t
     with np.errstate(all="ignore"):
         y = np.reshape(np.asarray(y, np.float64), values.full)
         divisor = values.c * values.scale * values.factor / (y - values.shift)
-        clear = np.isfinite(divisor) & (np.abs(values.c) > 0.05 * np.max(np.abs(values.c))) & (np.abs(y - values.shift) > CLEAR * np.abs(y))
+        clear = (
+            np.isfinite(divisor)
+            & (np.abs(values.c) > 0.05 * np.max(np.abs(values.c)))
+            & (np.abs(y - values.shift) > CLEAR * np.abs(y))
+        )
         spread = np.broadcast_to(np.sqrt(values.v) if outside else values.v, values.full)[clear]
         found = np.abs(divisor[clear]) if outside else divisor[clear] ** 2
         sign = float(np.sign(np.median(divisor[clear]))) if clear.any() else 1.0

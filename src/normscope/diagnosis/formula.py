@@ -14,7 +14,9 @@ def formula(definition: Definition) -> str:
     >>> formula(right(layer_norm().fit(2)))
     '(x - mean) / sqrt(var + eps) * gamma + beta'
     """
-    text = DIVISIONS[definition.division].text.format(c=_numerator(definition), v=_spread(definition), eps=_eps(definition))
+    text = DIVISIONS[definition.division].text.format(
+        c=_numerator(definition), v=_spread(definition), eps=_eps(definition)
+    )
     if definition.factor != 1:
         text = f"{text} * {definition.factor}"
     if definition.twice:
@@ -25,7 +27,11 @@ def formula(definition: Definition) -> str:
     if scale.startswith("/"):
         text = f"{text} {scale}"
     elif scale:
-        text = f"({text}) * {scale}" if " + eps" == text[-6:] or definition.division.startswith("x /") else f"{text} * {scale}"
+        text = (
+            f"({text}) * {scale}"
+            if " + eps" == text[-6:] or definition.division.startswith("x /")
+            else f"{text} * {scale}"
+        )
     text = f"{text} {shift}".strip()
     return f"{text}, {BLOCKS[definition.block].formula}" if definition.block else text
 
@@ -33,7 +39,9 @@ def formula(definition: Definition) -> str:
 def _numerator(definition: Definition) -> str:
     if not definition.centered:
         return "x"
-    mean = {"n": "mean", "n - 1": "sum(x)/(n-1)", "1": "sum(x)", "n + 1": "sum(x)/(n+1)", "n^2": "sum(x)/n^2"}[definition.mean_count]
+    mean = {"n": "mean", "n - 1": "sum(x)/(n-1)", "1": "sum(x)", "n + 1": "sum(x)/(n+1)", "n^2": "sum(x)/n^2"}[
+        definition.mean_count
+    ]
     if definition.running:
         mean = "running_mean"
     over = definition.mean_over or definition.over

@@ -104,7 +104,9 @@ class Forward:
             worst = max(float(np_max(shares(values, y, level, self.dtype))) for _, values, y in rows)
             if worst <= 1:
                 if UNIT[level] > UNIT[self.dtype]:
-                    self.notes.append(f"It computes in {level}, though x is {self.dtype}; it is judged by {level}'s bound.")
+                    self.notes.append(
+                        f"It computes in {level}, though x is {self.dtype}; it is judged by {level}'s bound."
+                    )
                 return level
         return None
 
@@ -120,12 +122,17 @@ class Forward:
         if plain and len(ranks) > 1:
             low = [row for row in rows if row[0].x.ndim == ranks[0]]
             if self._quietly(low) and not self._quietly(rows):
-                self.notes.append(f"It is right on x of {ranks[0]} dimensions, and takes each cell of the others as a channel of its own on x of more.")
+                self.notes.append(
+                    f"It is right on x of {ranks[0]} dimensions, and takes each cell of the others as a channel of its own on x of more."
+                )
                 return low
         return rows
 
     def _quietly(self, rows: Sequence[Row]) -> bool:
-        return any(all(np_max(shares(values, y, level, self.dtype)) <= 1 for _, values, y in rows) for level in LEVELS[self.dtype])
+        return any(
+            all(np_max(shares(values, y, level, self.dtype)) <= 1 for _, values, y in rows)
+            for level in LEVELS[self.dtype]
+        )
 
     def _layout(self, level: str) -> list[Finding]:
         """The first instrument: the same cells lying otherwise in memory."""
@@ -137,7 +144,9 @@ class Forward:
             worst = float(np_max(shares(values, y, level, self.dtype)))
             if worst > 1:
                 evidence = f"the same x as {probe.layout} view differs from x in one piece by {worst:.3g} times the error bound"
-                small = smallest(self.implementation, self.maker, probe.x.ndim, self.implementation.accepts, layout=probe.layout)
+                small = smallest(
+                    self.implementation, self.maker, probe.x.ndim, self.implementation.accepts, layout=probe.layout
+                )
                 found.append(Finding(
                     "ignores-offset-and-strides", "the buffer is read without the view's offset and strides", evidence,
                     "norm(buffer[:x.size].reshape(x.shape))", "read x through its offset and strides, or copy it first",
@@ -145,7 +154,9 @@ class Forward:
                 ))  # fmt: skip
                 return found
             if not np.array_equal(np.asarray(y, np.float64), np.asarray(rows[0][2], np.float64), equal_nan=True):
-                self.notes.append(f"Last bits depend on the layout: a {probe.layout} view gives others than x in one piece.")
+                self.notes.append(
+                    f"Last bits depend on the layout: a {probe.layout} view gives others than x in one piece."
+                )
         self._batch_mates()
         return found
 
@@ -249,7 +260,9 @@ class Forward:
     def _named(self, rows: Sequence[Row], found: Sequence[Explanation], level: str) -> list[Finding]:
         """A finding for each mistake of the explanation that further probes leave."""
         best, *rest = self._decided(rows, found, level)
-        others = sorted({change.id for each in rest for change in each.changes} - {change.id for change in best.changes})
+        others = sorted(
+            {change.id for each in rest for change in each.changes} - {change.id for change in best.changes}
+        )
         findings = []
         for change in best.changes:
             others_text = f"; {', '.join(others)} cannot be told from it on any probe" if others else ""
@@ -263,11 +276,15 @@ class Forward:
             probe = self._with_eps(probe)
             made = [(each, attempt(each.definition, probe)) for each in left]
             able = [(each, values) for each, values in made if values is not None]
-            if len(able) < 2 or all(float(np_max(shares(values, able[0][1].y, level, self.dtype))) <= 2 for _, values in able[1:]):
+            if len(able) < 2 or all(
+                float(np_max(shares(values, able[0][1].y, level, self.dtype))) <= 2 for _, values in able[1:]
+            ):
                 continue
             (answer,) = self.implementation.run([probe])
             if not isinstance(answer, Failure):
-                kept = [each for each, values in able if float(np_max(shares(values, answer["y"], level, self.dtype))) <= 1]
+                kept = [
+                    each for each, values in able if float(np_max(shares(values, answer["y"], level, self.dtype))) <= 1
+                ]
                 left = kept or left
         return left
 
@@ -284,7 +301,9 @@ class Forward:
             f"on {len(rows)} probes the norm is off by up to {wrong:.3g} times the error bound of {level}, "
             f"this definition by {held:.2g}{more}"
         )
-        small = smallest(self.implementation, self.maker, rows[0][0].x.ndim, self.implementation.accepts, without, best.definition)
+        small = smallest(
+            self.implementation, self.maker, rows[0][0].x.ndim, self.implementation.accepts, without, best.definition
+        )
         if not small:
             probe, values, y = max(rows, key=lambda row: float(np_max(shares(row[1], row[2], level, self.dtype))))
             small = shown(probe, values.y, y)
@@ -300,17 +319,25 @@ class Forward:
         base = self.base(rows[0][0])
         if forms is not None and base.scale == "gamma":
             rightly = forms[:1] == [(base.scale, base.shift)]
-            entering = f"as {' and '.join(forms[0])}" if forms else "in no way that is known, or y is not affine in them"
+            entering = (
+                f"as {' and '.join(forms[0])}" if forms else "in no way that is known, or y is not affine in them"
+            )
             parts.append(f"gamma and beta enter {'as they should' if rightly else entering}")
         stays = self._keeps_center(rows)
         if stays is not None and stays != self.norm.center:
-            parts.append("y does not stay when a constant is added to x" if self.norm.center else "y stays when a constant is added to x")
+            parts.append(
+                "y does not stay when a constant is added to x"
+                if self.norm.center
+                else "y stays when a constant is added to x"
+            )
         import numpy as np
 
         probe, values, y = rows[0]
         e = effective_eps(values, y)
         at = tuple(self.base(probe).norm.axes.index(axis) for axis in self.base(probe).over)
-        spread = float(np.nanmax(np.nanmax(e, axis=at) - np.nanmin(e, axis=at))) if np.isfinite(e).any() else float("nan")
+        spread = (
+            float(np.nanmax(np.nanmax(e, axis=at) - np.nanmin(e, axis=at))) if np.isfinite(e).any() else float("nan")
+        )
         parts.append(
             "what is added to the variance is one number a row: the divisor is wrong" if spread < 1e-3 * float(np.max(values.v))
             else "what would have to be added to the variance differs within a row: not the divisor alone is wrong"
@@ -319,9 +346,19 @@ class Forward:
         parts.append(f"{len(wrong)} of {len(rows)} probes are wrong")
         right_ones = sorted({row[1].cells for row in rows} - {row[1].cells for row in wrong})
         if right_ones:
-            parts.append(f"rows of {', '.join(map(str, right_ones))} cells are right; the first wrong ones have {min(row[1].cells for row in wrong)}")
+            parts.append(
+                f"rows of {', '.join(map(str, right_ones))} cells are right; the first wrong ones have {min(row[1].cells for row in wrong)}"
+            )
         small = smallest(self.implementation, self.maker, probe.x.ndim, self.implementation.accepts)
-        return Finding("unrecognised", "it is not this norm, and no known mistake", "; ".join(parts), "", "", small or shown(*wrong[0][:1], wrong[0][1].y, wrong[0][2]), "/inside?v=1")
+        return Finding(
+            "unrecognised",
+            "it is not this norm, and no known mistake",
+            "; ".join(parts),
+            "",
+            "",
+            small or shown(*wrong[0][:1], wrong[0][1].y, wrong[0][2]),
+            "/inside?v=1",
+        )
 
     def _rounding(self, rows: Sequence[Row], level: str) -> list[Finding]:
         """A statistic in too few digits: only where ordinary rows are right to a few digits."""
@@ -341,7 +378,15 @@ class Forward:
     def _rounded_finding(self, rows: Sequence[Row], change: Change, evidence: str, level: str) -> Finding:
         wrong = [row for row in rows if float(np_max(shares(row[1], row[2], level, self.dtype))) > 1]
         probe, values, y = min(wrong, key=lambda row: row[0].x.size)
-        return Finding(change.id, change.name, evidence, rounded.formula(change), change.fix, shown(probe, values.y, y), change.link)
+        return Finding(
+            change.id,
+            change.name,
+            evidence,
+            rounded.formula(change),
+            change.fix,
+            shown(probe, values.y, y),
+            change.link,
+        )
 
     def _numerics(self, level: str) -> list[Finding]:
         """The last instrument, once the others agree."""
@@ -385,14 +430,18 @@ class Forward:
                 exact = max(exact, apart)
             rest, wrong = max(rest, apart), wrong or float(np_max(shares(values, y, level, self.dtype))) > 1
         if wrong:
-            self.notes.append("A constant row with a tiny eps is not beta: the rounding of its mean is divided by sqrt(eps).")
+            self.notes.append(
+                "A constant row with a tiny eps is not beta: the rounding of its mean is divided by sqrt(eps)."
+            )
         elif exact > 256 * UNIT[level]:
             self.notes.append(
                 f"fused-scale-shift: a constant row leaves up to {exact:.3g} instead of beta, though its mean is exact: the "
                 "centering is folded into one multiply-add, x * r - mean * r, whose second term is rounded."
             )
         elif rest > 256 * UNIT[level]:
-            self.notes.append(f"A constant row leaves up to {rest:.3g} instead of beta: the rounding of its mean, times r.")
+            self.notes.append(
+                f"A constant row leaves up to {rest:.3g} instead of beta: the rounding of its mean, times r."
+            )
 
     def _range(self, level: str) -> None:
         """Where numbers become too large, a note: real kernels have the same limit."""
@@ -405,7 +454,9 @@ class Forward:
         for _, values, y in rows:
             if float(np_max(shares(values, y, level, self.dtype))) > 1:
                 size = float(np_max(values.size))
-                self.notes.append(f"Rows of size {size:.0e} overflow: the range limit of {level}, which real kernels share.")
+                self.notes.append(
+                    f"Rows of size {size:.0e} overflow: the range limit of {level}, which real kernels share."
+                )
                 return
 
     def _say_share(self, rows: Sequence[Row], level: str) -> None:
@@ -416,7 +467,9 @@ class Forward:
             float(np_max(np.abs(np.asarray(y, np.float64) - values.y) / (2 * UNIT[level] * np.maximum(np.abs(values.y), 1e-30))))
             for probe, values, y in rows if np.isfinite(np.asarray(y, np.float64)).all()
         )  # fmt: skip
-        self.notes.append(f"Largest error on hard rows: {ulps:.3g} ulp of {level}, {worst:.2g} of the bound that n, x's condition and gamma allow.")
+        self.notes.append(
+            f"Largest error on hard rows: {ulps:.3g} ulp of {level}, {worst:.2g} of the bound that n, x's condition and gamma allow."
+        )
 
     def _failures_left(self, found: Sequence[Finding]) -> list[Finding]:
         """A call that failed is a mistake of its own; behind another mistake it is evidence."""
@@ -432,6 +485,14 @@ class Forward:
 def _failed(failure: Failure) -> Finding:
     probe = failure.probe
     given = {} if probe is None else {name: getattr(value, "shape", value) for name, value in probe.arguments().items()}
-    small = {} if probe is None else ({name: value for name, value in shown(probe, 0, 0).items() if name not in ("expected", "got")} if probe.x.size <= 64 else {})
+    small = (
+        {}
+        if probe is None
+        else (
+            {name: value for name, value in shown(probe, 0, 0).items() if name not in ("expected", "got")}
+            if probe.x.size <= 64
+            else {}
+        )
+    )
     shapes = ", ".join(f"{name} {value}" for name, value in given.items())
     return Finding(failure.kind, failure.text, f"called with {shapes}", "", "let it answer this call", small, "")

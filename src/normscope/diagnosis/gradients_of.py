@@ -70,27 +70,69 @@ def dx_changes(base: Gradient) -> Iterator[Change]:
 
     norm = base.norm
     if base.takes_gamma:
-        yield change("gamma-missing-in-gradient", "gamma does not enter dx", "start from dy * gamma", "scaled", cells="dy")
-        yield change("gamma-applied-after-means", "gamma multiplies the end of dx: the means are those of dy", "take the means of dy * gamma", "scaled", cells="after")
+        yield change(
+            "gamma-missing-in-gradient", "gamma does not enter dx", "start from dy * gamma", "scaled", cells="dy"
+        )
+        yield change(
+            "gamma-applied-after-means",
+            "gamma multiplies the end of dx: the means are those of dy",
+            "take the means of dy * gamma",
+            "scaled",
+            cells="after",
+        )
     if base.mean:
-        yield change("mean-term-missing", "the term mean(dy * gamma) is missing: mu does not move with x", "subtract mean(g)", "mu", mean=False)
+        yield change(
+            "mean-term-missing",
+            "the term mean(dy * gamma) is missing: mu does not move with x",
+            "subtract mean(g)",
+            "mu",
+            mean=False,
+        )
     if base.along == "subtracted":
-        yield change("xhat-term-missing", "the term xhat * mean(g * xhat) is missing: r does not move with x", "subtract xhat * mean(g * xhat)", "var", along="missing")
+        yield change(
+            "xhat-term-missing",
+            "the term xhat * mean(g * xhat) is missing: r does not move with x",
+            "subtract xhat * mean(g * xhat)",
+            "var",
+            along="missing",
+        )
         yield change("xhat-term-added", "the term xhat * mean(g * xhat) is added", "subtract it", "var", along="added")
         if base.mean:
-            yield change("statistics-held-fixed", "both terms are missing: the statistics are taken for constants", "subtract mean(g) and xhat * mean(g * xhat)", "var", mean=False, along="missing")
+            yield change(
+                "statistics-held-fixed",
+                "both terms are missing: the statistics are taken for constants",
+                "subtract mean(g) and xhat * mean(g * xhat)",
+                "var",
+                mean=False,
+                along="missing",
+            )
         for count in range(1, len(norm.axes) + 1):
             for over in combinations(norm.axes, count):
                 if over != base.over:
-                    yield change("gradient-over-wrong-axes", f"the means of the gradient are taken over {' '.join(over)}, not over {' '.join(base.over)}", f"take both means over {' '.join(base.over)}", "axes", over=over)
-        words = {"1": ("gradient-sum-not-mean", "sums stand where means are due"), "n - 1": ("gradient-correction-1", "the means divide by n - 1")}
+                    yield change(
+                        "gradient-over-wrong-axes",
+                        f"the means of the gradient are taken over {' '.join(over)}, not over {' '.join(base.over)}",
+                        f"take both means over {' '.join(base.over)}",
+                        "axes",
+                        over=over,
+                    )
+        words = {
+            "1": ("gradient-sum-not-mean", "sums stand where means are due"),
+            "n - 1": ("gradient-correction-1", "the means divide by n - 1"),
+        }
         for count_by, (id, name) in words.items():
             yield change(id, name, "divide both sums by n", "var", mean_count=count_by, along_count=count_by)
             yield change(f"{id}-of-xhat-term", f"{name} in the xhat term", "divide by n", "var", along_count=count_by)
             if base.mean:
                 yield change(f"{id}-of-mean-term", f"{name} in the mean term", "divide by n", "mu", mean_count=count_by)
     if not norm.center and base.along == "subtracted":
-        yield change("mean-term-added", "mean(g) is subtracted, though RMSNorm has no mean", "leave the term out", "mu", mean=True)
+        yield change(
+            "mean-term-added",
+            "mean(g) is subtracted, though RMSNorm has no mean",
+            "leave the term out",
+            "mu",
+            mean=True,
+        )
     for root, (id, name) in ROOTS.items():
         yield change(id, name, "multiply by r = 1/sqrt(var + eps) once", "r", root=root)
     for xhat, (id, name) in XHATS.items():
@@ -117,14 +159,31 @@ XHATS: Mapping[str, tuple[str, str]] = {
 def parameter_changes(base: Gradient, which: str) -> Iterator[Change]:
     """What may be wrong in dgamma or dbeta."""
     if which == "dgamma":
-        for cells, words in {"c": "x - mean", "x": "x", "y": "y", "recovered": "(y - beta) / gamma", "dy": "1 (this is dbeta)", "xhat gamma": "xhat * gamma"}.items():
-            id = {"dy": "dgamma-is-dbeta", "recovered": "xhat-from-output"}.get(cells, f"dgamma-of-{cells.replace(' ', '-')}")
+        for cells, words in {
+            "c": "x - mean",
+            "x": "x",
+            "y": "y",
+            "recovered": "(y - beta) / gamma",
+            "dy": "1 (this is dbeta)",
+            "xhat gamma": "xhat * gamma",
+        }.items():
+            id = {"dy": "dgamma-is-dbeta", "recovered": "xhat-from-output"}.get(
+                cells, f"dgamma-of-{cells.replace(' ', '-')}"
+            )
             yield Change(id, f"dgamma sums dy times {words}, not dy * xhat", "sum dy * xhat", "xhat", {"gamma": cells})
     else:
         for cells, words in {"dy gamma": "dy * gamma", "dy xhat": "dy * xhat (this is dgamma)"}.items():
-            yield Change("dbeta-is-dgamma" if "xhat" in cells else "dbeta-of-dy-gamma", f"dbeta sums {words}, not dy", "sum dy", "y", {"beta_cells": cells})
+            yield Change(
+                "dbeta-is-dgamma" if "xhat" in cells else "dbeta-of-dy-gamma",
+                f"dbeta sums {words}, not dy",
+                "sum dy",
+                "y",
+                {"beta_cells": cells},
+            )
     name = f"{which[1:]}_rows"
-    yield Change(f"{which}-mean-not-sum", f"{which} is a mean over the rows, not a sum", "sum over the rows", "y", {name: "mean"})
+    yield Change(
+        f"{which}-mean-not-sum", f"{which} is a mean over the rows, not a sum", "sum over the rows", "y", {name: "mean"}
+    )
     yield Change(f"{which}-of-first-row", f"{which} counts one row alone", "sum over every row", "y", {name: "first"})
     yield Change(f"{which}-sign-flipped", f"the sign of {which} is flipped", "sum with a plus", "y", {name: "minus"})
 
@@ -133,7 +192,13 @@ def forward_changes(changes: Iterator[Change]) -> Iterator[Change]:
     """Wrong forward passes whose right gradient it may be."""
     for change in changes:
         if not change.key & {"block", "twice", "before", "groups", "running"}:
-            yield Change(change.id, f"it is the gradient of another forward pass: {change.name}", change.fix, change.step, {"forward": change})
+            yield Change(
+                change.id,
+                f"it is the gradient of another forward pass: {change.name}",
+                change.fix,
+                change.step,
+                {"forward": change},
+            )
 
 
 def evaluated(gradient: Gradient, probe: Probe, right: Definition) -> dict[str, Any]:
@@ -297,5 +362,3 @@ def formula(gradient: Gradient) -> str:
     after = " * gamma" if gradient.cells == "after" else ""
     root = {"no eps": "1/sqrt(var)", "eps outside": "1/(sqrt(var) + eps)"}.get(gradient.root, gradient.root)
     return f"dx = {root} * ({text}){after}"
-
-

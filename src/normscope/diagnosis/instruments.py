@@ -28,7 +28,9 @@ class Influence:
     map: Any = None
 
 
-def influence(norm: Norm, probes: Sequence[Probe], places: Sequence[tuple[int, ...]], answers: Sequence[Any]) -> Influence:
+def influence(
+    norm: Norm, probes: Sequence[Probe], places: Sequence[tuple[int, ...]], answers: Sequence[Any]
+) -> Influence:
     """The influence of the cells at `places`, each changed in one probe after the first."""
     import numpy as np
 
@@ -48,11 +50,21 @@ def influence(norm: Norm, probes: Sequence[Probe], places: Sequence[tuple[int, .
         found.append(_axes(norm, reacts.reshape(full), cell.reshape(full)))
     if any(axes is None for axes in found):
         some = next(at for at, axes in enumerate(found) if axes is None)
-        return Influence(norm, None, f"x[{', '.join(map(str, places[some]))}] moves {int(maps[some].sum())} cells of y, which fill no axes", maps[some])
+        return Influence(
+            norm,
+            None,
+            f"x[{', '.join(map(str, places[some]))}] moves {int(maps[some].sum())} cells of y, which fill no axes",
+            maps[some],
+        )
     axes = tuple(axis for axis in norm.axes if any(axis in (each or ()) for each in found))
     words = " ".join(axes) or "no axis"
     right = " ".join(norm.over)
-    return Influence(norm, axes, f"a cell of x moves y along {words}" + ("" if axes == norm.over else f"; it should along {right}"), maps[0])
+    return Influence(
+        norm,
+        axes,
+        f"a cell of x moves y along {words}" + ("" if axes == norm.over else f"; it should along {right}"),
+        maps[0],
+    )
 
 
 def _axes(norm: Norm, reacts: Any, cell: Any) -> Axes | None:

@@ -43,5 +43,3 @@ def _joined(parts: Sequence[Verdict], title: str) -> Verdict:
     findings = tuple(finding for part in parts for finding in part.findings)
     notes = tuple(dict.fromkeys(note for part in parts for note in part.notes))
     return Verdict(worst, findings, notes, title)
-
-

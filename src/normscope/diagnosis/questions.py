@@ -131,7 +131,9 @@ class Maker:
             "training": not norm.running if has_running else None,
         }
         arrays = ("gamma", "beta", "running_mean", "running_var")
-        given = {name: self._cast(value) if name in arrays and value is not None else value for name, value in given.items()}
+        given = {
+            name: self._cast(value) if name in arrays and value is not None else value for name, value in given.items()
+        }
         return Probe(x=self._cast(x), eps=eps, **given)
 
     def _parameter(self, shape: Sequence[int], size: float) -> Any:
@@ -223,8 +225,13 @@ class Maker:
         is_narrow = self.dtype in NARROW
         offsets = {"float64": (1e3, 2.0**20, 2.0**27), "float32": (1e3, 2.0**13)}.get(computed, (24.0,))
         small = 1e-5 if is_narrow else 1e-12
-        constants = [self.probe(at, np.full(at.shape, value), eps) for value in (3.0, 0.1, 1000.3) for eps in (1e-6, small)]
-        scaled = [self.probe(at, self.x(at, factor), 1e-5) for factor in ((1.0, 32.0) if is_narrow else (0.1, 1.0, 30.0, 300.0, 1000.0))]
+        constants = [
+            self.probe(at, np.full(at.shape, value), eps) for value in (3.0, 0.1, 1000.3) for eps in (1e-6, small)
+        ]
+        scaled = [
+            self.probe(at, self.x(at, factor), 1e-5)
+            for factor in ((1.0, 32.0) if is_narrow else (0.1, 1.0, 30.0, 300.0, 1000.0))
+        ]
         made = {
             "offset": [self.probe(at, self.cells(at.shape) + offset, 1e-5) for offset in offsets],
             "scale": scaled if self.dtype != "float16" else [*scaled, self.probe(at, self.x(at, 128.0), 1e-5)],

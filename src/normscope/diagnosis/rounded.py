@@ -102,7 +102,13 @@ def kept_changes(base: Definition, computed: str, stored: str) -> Iterator[tuple
             keep = tuple((value, narrow) for value in each.values)
             first = computed if computed in WIDE else "float32"
             policy = Policy(each.id, computed, computed, computed, keep, first)
-            change = Change(each.id.format(short), each.name.format(short, narrow), each.fix, each.step, {"kept": (each.values, narrow)})
+            change = Change(
+                each.id.format(short),
+                each.name.format(short, narrow),
+                each.fix,
+                each.step,
+                {"kept": (each.values, narrow)},
+            )
             yield change, policy, each.form
 
 
@@ -144,7 +150,9 @@ def explain(
     for change, policy, form in kept_changes(base, computed, stored):
 
         def given(places: Sequence[int], policy: Policy = policy, form: Form = form) -> float:
-            return _given(base, [asked[at] for at in places], [off[at] for at in places], policy, form, (computed, stored))
+            return _given(
+                base, [asked[at] for at in places], [off[at] for at in places], policy, form, (computed, stored)
+            )
 
         if given(few) < ENOUGH / 2:
             continue
@@ -169,7 +177,9 @@ def _given(
     return given / max(total, 1)
 
 
-def _cancelling(base: Definition, asked: Any, computed: str, stored: str, off: Any, np: Any) -> tuple[Change, str] | None:
+def _cancelling(
+    base: Definition, asked: Any, computed: str, stored: str, off: Any, np: Any
+) -> tuple[Change, str] | None:
     """A one-pass variance: off only where the mean is large, and by no more than its cancellation allows."""
     if not base.norm.center or base.running:
         return None

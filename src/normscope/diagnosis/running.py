@@ -98,7 +98,17 @@ def _judged(name: str, updates: Sequence[Update], tolerance: float) -> list[Find
 
     if any(update.new.shape != update.old.shape for update in updates):
         first = updates[0]
-        return [Finding("wrong-shape", f"{name} comes back with {first.new.size} values, not {first.old.size}", "", "", FIXES[name], _shown(first, name), LINK)]
+        return [
+            Finding(
+                "wrong-shape",
+                f"{name} comes back with {first.new.size} values, not {first.old.size}",
+                "",
+                "",
+                FIXES[name],
+                _shown(first, name),
+                LINK,
+            )
+        ]
     keep, stat = next(iter(updates[0].batch)), ""
     for old_weight, new_weight in _weights(updates, tolerance):
         for stat in updates[0].batch:
@@ -106,7 +116,17 @@ def _judged(name: str, updates: Sequence[Update], tolerance: float) -> list[Find
             if all(_near(u, there, tolerance) for u, there in zip(updates, expected, strict=True)):
                 return _named(name, updates, old_weight, new_weight, stat, keep)
     worst = max(float(np.max(np.abs(u.new - _right(u, keep)))) for u in updates)
-    return [Finding("unrecognised", f"{name} is not the norm's, and no known mistake", f"it is off by up to {worst:.3g}", "", FIXES[name], _shown(updates[0], name), LINK)]
+    return [
+        Finding(
+            "unrecognised",
+            f"{name} is not the norm's, and no known mistake",
+            f"it is off by up to {worst:.3g}",
+            "",
+            FIXES[name],
+            _shown(updates[0], name),
+            LINK,
+        )
+    ]
 
 
 def _right(update: Update, keep: str) -> Any:
@@ -116,7 +136,12 @@ def _right(update: Update, keep: str) -> Any:
 def _near(update: Update, there: Any, tolerance: float) -> bool:
     import numpy as np
 
-    return bool(np.all(np.abs(update.new - there) <= tolerance * (np.abs(update.old) + max(map(np.max, map(np.abs, update.batch.values()))))))
+    return bool(
+        np.all(
+            np.abs(update.new - there)
+            <= tolerance * (np.abs(update.old) + max(map(np.max, map(np.abs, update.batch.values()))))
+        )
+    )
 
 
 @dataclass(frozen=True)
@@ -164,7 +189,10 @@ def _named(name: str, updates: Sequence[Update], old: Weight, new: Weight, stat:
 def _weight_words(old: Weight, new: Weight) -> tuple[str, str]:
     match old.text, new.text:
         case "m", "1 - m":
-            return "momentum-inverted", "the momentum weighs the old value, not the new one: the other framework's convention"
+            return (
+                "momentum-inverted",
+                "the momentum weighs the old value, not the new one: the other framework's convention",
+            )
         case "1", "0":
             return "running-statistics-not-updated", "the running statistics come back as they were"
         case "0", "1":
@@ -182,7 +210,12 @@ def _shown(update: Update, name: str) -> dict[str, Any]:
     keep = next(iter(update.batch))
     probe = update.probe
     given = {key: np.asarray(getattr(probe, key), np.float64).tolist() for key in ("x", *NAMES)}
-    return given | {"momentum": probe.momentum, "eps": probe.eps, f"expected {name}": digits(_right(update, keep)), f"got {name}": digits(update.new)}
+    return given | {
+        "momentum": probe.momentum,
+        "eps": probe.eps,
+        f"expected {name}": digits(_right(update, keep)),
+        f"got {name}": digits(update.new),
+    }
 
 
 def tolerance(level: str, dtype: str) -> float:

@@ -64,7 +64,9 @@ class Search:
                     return found
         return []
 
-    def _fitting(self, tried: Iterator[tuple[Change, ...]], start: Definition, known: list[Change]) -> list[Explanation]:
+    def _fitting(
+        self, tried: Iterator[tuple[Change, ...]], start: Definition, known: list[Change]
+    ) -> list[Explanation]:
         found: list[Explanation] = []
         for several in tried:
             definition = _changed(start, several)
@@ -261,7 +263,12 @@ def affine_forms(base: Definition, sets: Sequence[Sequence[Asked]], computed: st
     """
     lined = [_Lines(base, asked) for asked in sets]
     scales, shifts = _usable(SCALES, base), _usable(SHIFTS, base)
-    forms = [(scale, shift) for scale in scales for shift in shifts if all(each.fit(scale, shift, computed) for each in lined)]
+    forms = [
+        (scale, shift)
+        for scale in scales
+        for shift in shifts
+        if all(each.fit(scale, shift, computed) for each in lined)
+    ]
     return sorted(forms, key=lambda form: weight(*form, base))
 
 
@@ -288,7 +295,9 @@ class _Lines:
         self.shifts = {key: self._lines(SHIFTS[key], base, asked, sizes, full) for key in _usable(SHIFTS, base)}
 
     @staticmethod
-    def _lines(form: Form, base: Definition, asked: Sequence[Asked], sizes: dict[str, int], full: tuple[int, ...]) -> Any:
+    def _lines(
+        form: Form, base: Definition, asked: Sequence[Asked], sizes: dict[str, int], full: tuple[int, ...]
+    ) -> Any:
         import numpy as np
 
         try:
