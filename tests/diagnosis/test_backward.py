@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from tests.diagnosis.asking import Local
 
 import normscope as ns
 from normscope.diagnosis.definition import Definition, evaluate, right
 from normscope.diagnosis.gradients_of import Gradient, evaluated, textbook
 from normscope.diagnosis.judge import judge
 from normscope.diagnosis.questions import Maker
+from tests.diagnosis.asking import Local
 
 LAYER = ns.layer_norm()
 

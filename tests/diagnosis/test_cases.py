@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.diagnosis.asking import Local
 
 import normscope as ns
 from normscope.diagnosis.judge import judge
+from tests.diagnosis.asking import Local
 
 CASES = Path(__file__).resolve().parent.parent / "cases"
 NORMS = {

@@ -2,9 +2,6 @@
 
 import numpy as np
 import pytest
-from tests.diagnosis.asking import Local
-from tests.diagnosis.definitions import RIGHT, written
-from tests.diagnosis.rights import two_pass
 
 import normscope as ns
 from normscope.diagnosis import rounded
@@ -16,6 +13,9 @@ from normscope.diagnosis.judge import judge
 from normscope.diagnosis.probes import Probe, laid_out
 from normscope.diagnosis.questions import Maker
 from normscope.diagnosis.search import affine_forms
+from tests.diagnosis.asking import Local
+from tests.diagnosis.definitions import RIGHT, written
+from tests.diagnosis.rights import two_pass
 
 LAYER = ns.layer_norm()
 ALL = frozenset({"x", "gamma", "beta", "eps"})
@@ -91,10 +91,14 @@ def test_a_shift_moves_what_is_not_centered():
 @pytest.mark.parametrize(
     ("fields", "solved"),
     [
-        ({"divisor": "fixed"}, (1, 0, 0.01)), ({"divisor": "plus"}, (1, 1, 0.01)), ({"divisor": "doubled"}, (1, 2, 0)),
-        ({"factor": 0.7}, (0.7, 1, 0)), ({"factor": 3.0, "divisor": "plus"}, (3, 1, 0.01)), ({"factor": -1.0}, (-1, 1, 0)),
+        ({"divisor": "fixed"}, (1, 0, 0.01)),
+        ({"divisor": "plus"}, (1, 1, 0.01)),
+        ({"divisor": "doubled"}, (1, 2, 0)),
+        ({"factor": 0.7}, (0.7, 1, 0)),
+        ({"factor": 3.0, "divisor": "plus"}, (3, 1, 0.01)),
+        ({"factor": -1.0}, (-1, 1, 0)),
     ],
-)  # fmt: skip
+)
 def test_foreign_numbers_are_solved_for(fields, solved):
     maker = Maker(LAYER, "float64", ALL)
     probes = [probe for probe in maker.core() if probe.x.ndim == 2]

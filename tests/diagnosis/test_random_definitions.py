@@ -3,11 +3,11 @@
 import random
 
 import pytest
-from tests.diagnosis.asking import Local
-from tests.diagnosis.definitions import drawn, ids, written
 
 import normscope as ns
 from normscope.diagnosis.judge import judge
+from tests.diagnosis.asking import Local
+from tests.diagnosis.definitions import drawn, ids, written
 
 PARTS = 8
 

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from tests.diagnosis.asking import Local
-from tests.diagnosis.rights import BACKWARD, LAYER, RIGHTS
 
 import normscope as ns
 from normscope.diagnosis.judge import judge
+from tests.diagnosis.asking import Local
+from tests.diagnosis.rights import BACKWARD, LAYER, RIGHTS
 
 DTYPES = ("float64", "float32", "bfloat16", "float16")
 OVERFLOWING = {(name, "float16") for name in ("own_dtype", "rms_own_dtype", "batch_training")}  # they square in half

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from tests.diagnosis.asking import Local
 
 import normscope as ns
 from normscope.diagnosis.judge import judge
+from tests.diagnosis.asking import Local
 
 BATCH = ns.batch_norm()
 

@@ -1,4 +1,4 @@
-"""The judgement of a backward pass: gradients for random cotangents, never for y.sum(), which hides almost every mistake."""
+"""The judgement of a backward pass: for random cotangents, never for y.sum(), which hides almost every mistake."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,7 +14,7 @@ from .formula import formula
 from .forward import LEVELS, _failed
 from .gradients_of import Gradient, altered, evaluated, textbook
 from .probes import Failure, Implementation, Probe
-from .questions import ABOVE, NEAR, NARROW, SMALL, WIDTHS, Maker
+from .questions import ABOVE, NARROW, NEAR, SMALL, WIDTHS, Maker
 from .shrink import candidates, digits
 from .verdict import Finding, Verdict
 

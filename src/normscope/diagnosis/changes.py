@@ -7,7 +7,7 @@ from typing import Any
 
 from ..axes import Axes, order
 from .affine import SCALES, SHIFTS
-from .blocks import BLOCKS
+from .block_table import BLOCKS
 from .definition import Definition
 from .division import DIVISIONS
 
@@ -50,33 +50,76 @@ def axes_changes(base: Definition, reacting: Axes | None) -> Iterator[Change]:
             axes, fits = " ".join(over), reacting is None or set(over) == set(reacting)
             if fits:
                 yield Change(
-                    "wrong-axes", f"the statistics are taken over {axes}, not over {right}",
-                    f"reduce {right} alone", "axes", {"over": over},
-                )  # fmt: skip
+                    "wrong-axes",
+                    f"the statistics are taken over {axes}, not over {right}",
+                    f"reduce {right} alone",
+                    "axes",
+                    {"over": over},
+                )
                 yield Change(
-                    "mean-over-wrong-axes", f"the mean is taken over {axes}, not over {right}",
-                    f"take the mean over {right}", "axes", {"mean_over": over},
-                )  # fmt: skip
+                    "mean-over-wrong-axes",
+                    f"the mean is taken over {axes}, not over {right}",
+                    f"take the mean over {right}",
+                    "axes",
+                    {"mean_over": over},
+                )
                 if base.centered:
                     yield Change(
-                        "variance-over-wrong-axes", f"the variance is taken over {axes}, not over {right}",
-                        f"take the variance over {right}", "axes", {"over": over, "mean_over": base.over},
-                    )  # fmt: skip
+                        "variance-over-wrong-axes",
+                        f"the variance is taken over {axes}, not over {right}",
+                        f"take the variance over {right}",
+                        "axes",
+                        {"over": over, "mean_over": base.over},
+                    )
     if "g" in norm.axes:
-        yield Change("groups-interleaved", "the channels of a group are every g-th one, not neighbours",
-                     "split the channels into g groups of c neighbours: reshape to (N, g, c, ...)", "axes", {"groups": "interleaved"})  # fmt: skip
-        yield Change("groups-swapped", "the number of groups is taken for the channels of a group",
-                     "reshape to (N, num_groups, C / num_groups, ...)", "axes", {"groups": "swapped"})  # fmt: skip
+        yield Change(
+            "groups-interleaved",
+            "the channels of a group are every g-th one, not neighbours",
+            "split the channels into g groups of c neighbours: reshape to (N, g, c, ...)",
+            "axes",
+            {"groups": "interleaved"},
+        )
+        yield Change(
+            "groups-swapped",
+            "the number of groups is taken for the channels of a group",
+            "reshape to (N, num_groups, C / num_groups, ...)",
+            "axes",
+            {"groups": "swapped"},
+        )
 
 
 CENTERS: Mapping[tuple[str, str], tuple[str, str, str]] = {
-    ("both", "neither"): ("rms-instead-of-layer-norm", "this is RMSNorm: the mean is neither subtracted nor removed from the second moment", "subtract the mean before squaring"),
-    ("both", "numerator"): ("variance-not-centered", "the divisor uses the mean square of x, not the variance", "square x - mean, not x"),
-    ("both", "spread"): ("mean-not-subtracted", "x itself is divided: the mean is only taken out of the variance", "divide x - mean, not x"),
-    ("neither", "both"): ("layer-norm-instead-of-rms", "this is LayerNorm: the mean is subtracted, which RMSNorm does not do", "leave the mean in: x / sqrt(mean(x^2) + eps)"),
-    ("neither", "spread"): ("variance-instead-of-mean-square", "the divisor uses the variance (mean removed), not the mean square of x", "use mean(x^2), not var(x)"),
-    ("neither", "numerator"): ("mean-subtracted-from-numerator", "the mean is subtracted before the division, which RMSNorm does not do", "divide x itself"),
-}  # fmt: skip
+    ("both", "neither"): (
+        "rms-instead-of-layer-norm",
+        "this is RMSNorm: the mean is neither subtracted nor removed from the second moment",
+        "subtract the mean before squaring",
+    ),
+    ("both", "numerator"): (
+        "variance-not-centered",
+        "the divisor uses the mean square of x, not the variance",
+        "square x - mean, not x",
+    ),
+    ("both", "spread"): (
+        "mean-not-subtracted",
+        "x itself is divided: the mean is only taken out of the variance",
+        "divide x - mean, not x",
+    ),
+    ("neither", "both"): (
+        "layer-norm-instead-of-rms",
+        "this is LayerNorm: the mean is subtracted, which RMSNorm does not do",
+        "leave the mean in: x / sqrt(mean(x^2) + eps)",
+    ),
+    ("neither", "spread"): (
+        "variance-instead-of-mean-square",
+        "the divisor uses the variance (mean removed), not the mean square of x",
+        "use mean(x^2), not var(x)",
+    ),
+    ("neither", "numerator"): (
+        "mean-subtracted-from-numerator",
+        "the mean is subtracted before the division, which RMSNorm does not do",
+        "divide x itself",
+    ),
+}
 
 
 def statistics_changes(base: Definition) -> Iterator[Change]:
@@ -90,12 +133,23 @@ def statistics_changes(base: Definition) -> Iterator[Change]:
             if base.running
             else "running statistics are used where those of the batch are due"
         )
-        yield Change("batch-statistics-in-evaluation" if base.running else "running-statistics-in-training", name,
-                     "use running_mean and running_var in evaluation alone", "axes", {"running": not base.running})  # fmt: skip
+        yield Change(
+            "batch-statistics-in-evaluation" if base.running else "running-statistics-in-training",
+            name,
+            "use running_mean and running_var in evaluation alone",
+            "axes",
+            {"running": not base.running},
+        )
     if base.running:
         return
     what = "variance" if base.norm.center else "mean square"
-    counts = {"n": ("n", "divided by n"), "n - 1": ("correction-1", "divided by n - 1 (Bessel's correction)"), "1": ("sum-not-mean", "not divided by n"), "n + 1": ("divided-by-n-plus-1", "divided by n + 1"), "n^2": ("divided-twice", "divided by n twice")}  # fmt: skip
+    counts = {
+        "n": ("n", "divided by n"),
+        "n - 1": ("correction-1", "divided by n - 1 (Bessel's correction)"),
+        "1": ("sum-not-mean", "not divided by n"),
+        "n + 1": ("divided-by-n-plus-1", "divided by n + 1"),
+        "n^2": ("divided-twice", "divided by n twice"),
+    }
     for count, (id, name) in counts.items():
         if count != base.count:
             yield Change(
@@ -161,7 +215,7 @@ def block_changes(base: Definition) -> Iterator[Change]:
     if base.running:
         return
     for key, block in BLOCKS.items():
-        if base.norm.center or not key.startswith(("dropped axis mean", "equal mean", "padded mean", "median")):
+        if base.norm.center or not key.startswith(("dropped axis mean", "equal mean", "padded mean count", "median")):
             yield Change(block.id, block.name, block.fix.replace("{n}", "n"), "var", {"block": key})
 
 
@@ -182,11 +236,17 @@ DIVISION_WORDS: Mapping[str, tuple[str, str]] = {
     "sqrt(v) max sqrt(v + eps)": ("eps-as-floor-too", "eps is added to the variance and is a floor of the divisor too"),
     "xhat + eps": ("eps-added-to-xhat", "eps is added to the normalized value, not to the variance"),
     "xhat + eps, inside too": ("eps-added-to-xhat-too", "eps is added to the normalized value too"),
-    "x / max|x| first": ("eps-after-rescale", "eps is added after the row was divided by its largest magnitude: the effective eps is eps max|x|^2"),
-    "c / max|c| first": ("eps-after-rescale", "eps is added after the row was divided by its largest magnitude: the effective eps is eps max|c|^2"),
+    "x / max|x| first": (
+        "eps-after-rescale",
+        "the row is divided by its largest magnitude before eps is added: eps counts max|x|^2 times",
+    ),
+    "c / max|c| first": (
+        "eps-after-rescale",
+        "the row is divided by its largest magnitude before eps is added: eps counts max|c|^2 times",
+    ),
     "times sqrt(v + eps)": ("multiplied-by-std", "the row is multiplied by the standard deviation, not divided by it"),
     "none": ("not-divided", "the row is not divided by its standard deviation"),
-}  # fmt: skip
+}
 FACTOR_WORDS = {
     "1/n": ("scaled-by-1-over-n", "the output is 1/n of the right one"),
     "1/sqrt(n)": ("scaled-by-1-over-root-n", "the output is 1/sqrt(n) of the right one"),
@@ -261,9 +321,15 @@ def solved(factor: float, times: float, plus: float) -> tuple[Change, ...]:
     if (times, plus) != (1.0, 0.0):
         made.append(solved_eps(times, plus))
     if abs(factor - 1) > 1e-4:
-        made.append(Change(
-            "scaled-by-constant", f"the output is {factor:g} times the right one", "leave the factor out", "xhat", {"factor": factor}
-        ))  # fmt: skip
+        made.append(
+            Change(
+                "scaled-by-constant",
+                f"the output is {factor:g} times the right one",
+                "leave the factor out",
+                "xhat",
+                {"factor": factor},
+            )
+        )
     return tuple(made)
 
 
@@ -275,13 +341,22 @@ AFFINE_WORDS: Mapping[tuple[str, str], tuple[str, str]] = {
     ("mean gamma", "mean beta"): ("affine-scalar", "one scale and one shift serve all features: the means"),
     ("gamma reversed", "beta reversed"): ("affine-reversed", "gamma and beta are read backwards"),
     ("gamma per group", "beta per group"): ("affine-per-group", "scale and shift are per group, not per channel"),
-    ("gamma along positions", "beta along positions"): ("affine-on-wrong-axis", "gamma and beta lie along the positions, not along the features"),
-    ("gamma along the first axis", "beta along the first axis"): ("affine-on-wrong-axis", "gamma and beta lie along the first axis"),
+    ("gamma along positions", "beta along positions"): (
+        "affine-on-wrong-axis",
+        "gamma and beta lie along the positions, not along the features",
+    ),
+    ("gamma along the first axis", "beta along the first axis"): (
+        "affine-on-wrong-axis",
+        "gamma and beta lie along the first axis",
+    ),
     ("gamma", "gamma beta"): ("shift-inside-scale", "the shift is added before the scale: (xhat + beta) * gamma"),
-    ("1 + gamma", "(1 + gamma) beta"): ("shift-inside-scale", "the shift is added before the scale, which is 1 + gamma"),
+    ("1 + gamma", "(1 + gamma) beta"): (
+        "shift-inside-scale",
+        "the shift is added before the scale, which is 1 + gamma",
+    ),
     ("gamma^2", "gamma beta + beta"): ("affine-twice", "gamma and beta are applied twice"),
     ("gamma + beta", "0"): ("shift-multiplied", "xhat is multiplied by gamma + beta"),
-}  # fmt: skip
+}
 SCALE_WORDS: Mapping[str, tuple[str, str]] = {
     "1": ("scale-missing", "gamma is never applied"),
     "1 + gamma": ("gamma-plus-one", "the scale is 1 + gamma, though gamma already is the full scale"),

@@ -19,7 +19,7 @@ from ..program import Builder, Program
 from ..run import run
 from ..views import arrays
 from .affine import SCALES, SHIFTS
-from .blocks import BLOCKS
+from .block_table import BLOCKS
 from .division import DIVISIONS, FACTORS
 from .probes import Probe
 

@@ -1,4 +1,4 @@
-"""How the divisor is made of the spread v and eps: the right way and the others, as steps over the closed set of ops."""
+"""How the divisor is made of the spread v and eps, rightly and otherwise, as steps over the closed set of ops."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

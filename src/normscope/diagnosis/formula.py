@@ -1,7 +1,7 @@
 """A definition as one line of mathematics, as the finding shows it."""
 
 from .affine import SCALES, SHIFTS
-from .blocks import BLOCKS
+from .block_table import BLOCKS
 from .definition import Definition
 from .division import DIVISIONS
 
@@ -29,7 +29,7 @@ def formula(definition: Definition) -> str:
     elif scale:
         text = (
             f"({text}) * {scale}"
-            if " + eps" == text[-6:] or definition.division.startswith("x /")
+            if text[-6:] == " + eps" or definition.division.startswith("x /")
             else f"{text} * {scale}"
         )
     text = f"{text} {shift}".strip()

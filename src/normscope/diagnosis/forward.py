@@ -362,7 +362,7 @@ class Forward:
 
     def _rounding(self, rows: Sequence[Row], level: str) -> list[Finding]:
         """A statistic in too few digits: only where ordinary rows are right to a few digits."""
-        plain = [row for row in rows if 0.1 < float(row[0].eps) and row[1].cells < 30]
+        plain = [row for row in rows if float(row[0].eps) > 0.1 and row[1].cells < 30]
         loose = "bfloat16"
         near = [float(np_max(shares(values, y, loose, self.dtype))) <= 1 for _, values, y in plain]
         if not plain or sum(near) < 0.6 * len(near):

@@ -1,4 +1,4 @@
-"""The probes of a judgement: small, exact in every format, no two rows alike, with an eps near the variance and one above.
+"""The probes of a judgement: small, exact in every format, no two rows alike, eps near the variance and above.
 
 Every set answers for one instrument; which input makes which mistakes look right is why each is there: gamma 1 and
 beta 0 hide the affine, an eps of 1e-5 hides where it stands, a mean of 0 hides RMSNorm and padding, a width that is

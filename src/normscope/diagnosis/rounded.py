@@ -59,33 +59,41 @@ class Kept:
 
     id: str
     name: str
-    fix: str
     step: str
-    form: Form
+    form: Callable[[Norm], Program]
     values: tuple[str, ...]
 
+    @property
+    def fix(self) -> str:
+        """One line."""
+        if self.form is _one_pass:
+            return "subtract the mean before squaring, in float32"
+        return "compute it in float32, and round only what is stored"
 
+
+ONE_PASS = ("mu", "x2", "mean_x2", "mu2", "var")
+EVERY = ("x", "mu", "c", "q", "var", "v", "r", "xhat", "scaled")
 KEPT: Sequence[Kept] = (
-    Kept("variance-in-{0}", "the variance is rounded to {1}", "keep the variance in float32", "var", _two_pass, ("var",)),
-    Kept("eps-in-{0}", "variance + eps is rounded to {1} before the root", "keep variance + eps in float32", "v", _two_pass, ("v",)),
-    Kept("eps-in-{0}", "eps and the variance are rounded to {1} before the root", "keep variance + eps and its root in float32", "v", _with_root, ("v", "std")),
-    Kept("eps-in-{0}", "the variance, eps and the sum are rounded to {1} before the root", "keep variance + eps in float32", "v", _two_pass, ("var", "v", "eps")),
-    Kept("eps-in-{0}", "the variance, eps and the root are rounded to {1}", "keep variance + eps in float32", "v", _with_root, ("var", "v", "eps", "std")),
-    Kept("std-in-{0}", "the standard deviation is rounded to {1}", "keep the divisor in float32", "r", _with_root, ("std",)),
-    Kept("rstd-in-{0}", "the reciprocal root is rounded to {1}: one coherent error for the whole row", "keep 1/sqrt(var + eps) in float32", "r", _two_pass, ("r",)),
-    Kept("mean-in-{0}", "the mean is rounded to {1}", "keep the mean in float32", "mu", _two_pass, ("mu",)),
-    Kept("statistics-in-{0}", "mean and variance are rounded to {1}", "keep the statistics in float32", "var", _two_pass, ("mu", "var")),
-    Kept("statistics-in-{0}", "every statistic is rounded to {1}", "keep the statistics in float32", "var", _two_pass, ("mu", "var", "v", "r")),
-    Kept("squares-in-{0}", "the squares are rounded to {1}, where large ones overflow", "square in float32", "q", _two_pass, ("q",)),
-    Kept("squares-in-{0}", "centered values and squares are rounded to {1}", "center and square in float32", "q", _two_pass, ("c", "q")),
-    Kept("squares-in-{0}", "squares and variance are rounded to {1}", "square and average in float32", "q", _two_pass, ("q", "var")),
-    Kept("one-pass-in-{0}", "the variance is E[x^2] - E[x]^2 with every intermediate rounded to {1}", "subtract the mean before squaring, in float32", "var", _one_pass, ("mu", "x2", "mean_x2", "mu2", "var")),
-    Kept("one-pass-in-{0}", "the variance is E[x^2] - E[x]^2 with both terms rounded to {1}", "subtract the mean before squaring, in float32", "var", _one_pass, ("mean_x2", "mu2", "var")),
-    Kept("one-pass-in-{0}", "the variance is E[x^2] - E[x]^2, its statistics rounded to {1}", "subtract the mean before squaring, in float32", "var", _one_pass, ("mu", "mean_x2", "mu2", "var")),
-    Kept("xhat-in-{0}", "the normalized value is rounded to {1}", "keep xhat in float32 until it is scaled and shifted", "xhat", _two_pass, ("xhat",)),
-    Kept("x-in-{0}", "x is rounded to {1} first", "keep x in its own dtype", "x", _two_pass, ("x",)),
-    Kept("everything-in-{0}", "every step is rounded to {1}", "compute in float32", "x", _two_pass, ("x", "mu", "c", "q", "var", "v", "r", "xhat", "scaled")),
-)  # fmt: skip
+    Kept("variance-in-{0}", "the variance is rounded to {1}", "var", _two_pass, ("var",)),
+    Kept("eps-in-{0}", "variance + eps is rounded to {1} before the root", "v", _two_pass, ("v",)),
+    Kept("eps-in-{0}", "eps and the variance are rounded to {1} before the root", "v", _with_root, ("v", "std")),
+    Kept("eps-in-{0}", "the variance, eps and the sum are rounded to {1}", "v", _two_pass, ("var", "v", "eps")),
+    Kept("eps-in-{0}", "variance, eps and root are rounded to {1}", "v", _with_root, ("var", "v", "eps", "std")),
+    Kept("std-in-{0}", "the standard deviation is rounded to {1}", "r", _with_root, ("std",)),
+    Kept("rstd-in-{0}", "the reciprocal root is rounded to {1}: one error for the whole row", "r", _two_pass, ("r",)),
+    Kept("mean-in-{0}", "the mean is rounded to {1}", "mu", _two_pass, ("mu",)),
+    Kept("statistics-in-{0}", "mean and variance are rounded to {1}", "var", _two_pass, ("mu", "var")),
+    Kept("statistics-in-{0}", "every statistic is rounded to {1}", "var", _two_pass, ("mu", "var", "v", "r")),
+    Kept("squares-in-{0}", "the squares are rounded to {1}, where large ones overflow", "q", _two_pass, ("q",)),
+    Kept("squares-in-{0}", "centered values and squares are rounded to {1}", "q", _two_pass, ("c", "q")),
+    Kept("squares-in-{0}", "squares and variance are rounded to {1}", "q", _two_pass, ("q", "var")),
+    Kept("one-pass-in-{0}", "the variance is E[x^2] - E[x]^2, every step in {1}", "var", _one_pass, ONE_PASS),
+    Kept("one-pass-in-{0}", "the variance is E[x^2] - E[x]^2, both terms in {1}", "var", _one_pass, ONE_PASS[2:]),
+    Kept("one-pass-in-{0}", "the variance is E[x^2] - E[x]^2 in {1}", "var", _one_pass, ("mu", *ONE_PASS[2:])),
+    Kept("xhat-in-{0}", "the normalized value is rounded to {1}", "xhat", _two_pass, ("xhat",)),
+    Kept("x-in-{0}", "x is rounded to {1} first", "x", _two_pass, ("x",)),
+    Kept("everything-in-{0}", "every step is rounded to {1}", "x", _two_pass, EVERY),
+)
 
 
 def kept_changes(base: Definition, computed: str, stored: str) -> Iterator[tuple[Change, Policy, Form]]:

@@ -1,4 +1,4 @@
-"""The running statistics that a BatchNorm in training returns: each is a * old + b * batch, and a and b are measured."""
+"""The running statistics that a BatchNorm in training returns: each is a * old + b * batch; a and b are measured."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -9,9 +9,9 @@ from typing import Any
 from ..axes import Axes
 from . import changes
 from .affine import SCALES, SHIFTS, Form
+from .block_table import BLOCKS
 from .bounds import UNIT, share
 from .changes import Change, affine_changes, weight
-from .blocks import BLOCKS
 from .definition import Definition, Values, divided, evaluate, sizes_of
 from .effective import Divisor, solve_divisor, solve_factor
 from .probes import Probe
