@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import normscope as ns
-from normscope.diagnosis import rounded
+from normscope.diagnosis import forward, rounded
 from normscope.diagnosis.definition import evaluate, right
 from normscope.diagnosis.effective import solve_divisor
 from normscope.diagnosis.forward import Forward
@@ -133,7 +133,7 @@ def test_the_bound_grows_with_the_condition():
 
 CASES = {
     "_layout": ("ignores-offset-and-strides", lambda self, level: []),
-    "_numerics": ("one-pass-variance", lambda self, level: []),
+    "numerics": ("one-pass-variance", lambda examination, level: []),
     "_influence": ("wrong-axes", lambda self: None),
     "_forms": ("gamma-beta-swapped", lambda self, rows, level: None),
 }
@@ -154,7 +154,7 @@ def kinds_of_mistakes():
 
     return {
         "_layout": Local(base_buffer),
-        "_numerics": Local(one_pass),
+        "numerics": Local(one_pass),
         "_influence": wrong(over="rest"),
         "_forms": wrong(affine=("b", "g")),
     }
@@ -165,7 +165,8 @@ def test_the_judgement_needs_every_instrument(instrument, monkeypatch):
     named, without = CASES[instrument]
     asked = kinds_of_mistakes()[instrument]
     assert named in judge(asked, LAYER).ids
-    monkeypatch.setattr(Forward, instrument, without)
+    owner = Forward if instrument.startswith("_") else forward
+    monkeypatch.setattr(owner, instrument, without)
     if instrument == "_influence":  # without it a search goes on at a rank that cannot tell the axes' names
         assert "B S" not in str(judge(asked, LAYER))
     else:
@@ -214,7 +215,7 @@ def test_calls_that_fail():
         return two_pass(x, gamma, beta, eps)
 
     def two_axes(x, gamma, beta, eps):
-        rows, n = x.shape
+        _rows, _n = x.shape
         return two_pass(x, gamma, beta, eps)
 
     assert judge(Local(raises), LAYER).ids == ("raises",)

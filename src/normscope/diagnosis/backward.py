@@ -10,8 +10,8 @@ from . import changes, gradients_of
 from .bounds import TINY, UNIT
 from .changes import Change
 from .definition import Definition, evaluate, right
+from .examination import LEVELS, failed
 from .formula import formula
-from .forward import LEVELS, _failed
 from .gradients_of import Gradient, altered, evaluated, textbook
 from .probes import Failure, Implementation, Probe
 from .questions import ABOVE, NARROW, NEAR, SMALL, WIDTHS, Maker
@@ -66,7 +66,7 @@ class Backward:
         """Ask and judge."""
         asked = self._asked(self._probes())
         if not asked:
-            return Verdict("mistake", (_failed(self.failures[0]),))
+            return Verdict("mistake", (failed(self.failures[0]),))
         names = [name for name in GRADIENTS if all(name in each.got for each in asked)]
         found: list[Finding] = []
         for level in LEVELS[self.dtype]:
@@ -76,7 +76,7 @@ class Backward:
         for name in wrong:
             found += [each for each in self._explained(asked, name) if each.id not in {one.id for one in found}]
         if self.failures and not found:
-            found.append(_failed(self.failures[0]))
+            found.append(failed(self.failures[0]))
         kind = "unrecognised" if any(each.id == "unrecognised" for each in found) else "mistake" if found else "correct"
         return Verdict(kind, tuple(found), tuple(self.notes))
 
@@ -92,7 +92,7 @@ class Backward:
                 at = self.maker.sizes(norm, width)
                 made += [self.maker.probe(at, self.maker.x(at), eps) for eps in (NEAR, ABOVE)]
             at = self.maker.sizes(norm, WIDTHS[0])
-            made.append(self.maker.probe(at, self.maker._with_constant_row(at), NEAR / 2))
+            made.append(self.maker.probe(at, self.maker.with_constant_row(at), NEAR / 2))
             if self.dtype not in NARROW:
                 made.append(self.maker.probe(at, self.maker.x(at, SMALL), 2.0**-17))
             zero = self.maker.probe(at, self.maker.x(at), NEAR)
@@ -100,7 +100,7 @@ class Backward:
                 gamma = zero.gamma.copy()
                 gamma.flat[1] = 0
                 made.append(zero.but(gamma=gamma))
-        return [probe.but(dy=self.maker._cast(self._cotangent(np.shape(probe.x)))) for probe in made]
+        return [probe.but(dy=self.maker.cast(self._cotangent(np.shape(probe.x)))) for probe in made]
 
     def _cotangent(self, shape: Sequence[int]) -> Any:
         """Random multiples of 1/4, none constant."""
@@ -118,9 +118,8 @@ class Backward:
             made.append(Asked(probe, given, room, answer))
         elsewhere = [each for each in self.failures if each.probe is not None and each.probe.x.ndim not in ranks]
         if made and elsewhere:
-            self.notes.append(
-                f"It was not judged on x of {elsewhere[0].probe.x.ndim} dimensions: it {elsewhere[0].kind} there ({elsewhere[0].text})."
-            )  # type: ignore[union-attr]
+            rank, what = elsewhere[0].probe.x.ndim, f"{elsewhere[0].kind}: {elsewhere[0].text}"  # type: ignore[union-attr]
+            self.notes.append(f"It was not judged on x of {rank} dimensions, where every call failed ({what}).")
             self.failures = [each for each in self.failures if each not in elsewhere]
         return made
 
@@ -149,7 +148,7 @@ class Backward:
         rows = count + dy.size
         for name in set(made) - {"dx"}:
             room[name] = (
-                rows * np.max(size) * np.reshape(gradients_of._gathered(dy, gradient.norm, "sum"), made[name].shape)
+                rows * np.max(size) * np.reshape(gradients_of.gathered(dy, gradient.norm, "sum"), made[name].shape)
             )
         return made, room
 
@@ -171,13 +170,13 @@ class Backward:
     def _rank(self, asked: Sequence[Asked], name: str) -> int:
         """The lowest rank at which the gradient is wrong."""
         level = LEVELS[self.dtype][-1]
-        return min(each.probe.x.ndim for each in asked if each.share(each.right, name, level, self.dtype) > 1)
+        return min(int(each.probe.x.ndim) for each in asked if each.share(each.right, name, level, self.dtype) > 1)
 
     def _tried(self, base: Gradient, definition: Definition, name: str) -> Iterator[tuple[Change, ...]]:
         own = list(gradients_of.dx_changes(base) if name == "dx" else gradients_of.parameter_changes(base, name))
-        wrong = gradients_of.forward_changes(chain(
-            changes.statistics_changes(definition), changes.division_changes(definition), changes.axes_changes(definition, None)
-        ))  # fmt: skip
+        of_axes = changes.axes_changes(definition, None)
+        of_rest = (changes.statistics_changes(definition), changes.division_changes(definition))
+        wrong = gradients_of.forward_changes(chain(*of_rest, of_axes))
         forward = list(wrong) if not base.norm.running else []
         yield from ((change,) for change in own)
         yield from ((change,) for change in forward)
@@ -210,17 +209,26 @@ class Backward:
         definition: Definition, name: str, level: str,
     ) -> list[Finding]:  # fmt: skip
         worst = max(each.share(each.right, name, level, self.dtype) for each in asked)
-        evidence = f"{name} is off by up to {worst:.3g} times the error bound of {level} on {len(asked)} probes with random dy; these gradients hold on all"
+        evidence = (
+            f"{name} is off by up to {worst:.3g} times the error bound of {level} on {len(asked)} probes with random "
+            "dy; this gradient holds on all of them"
+        )
         text = gradients_of.formula(made) if made.forward is None else f"gradient of {formula(made.forward)}"
         small = self._smallest(asked, name)
         found = [Finding(change.id, change.name, evidence, text, change.fix, small, change.link) for change in several]
         lost = self._lost(asked, name)
         if lost is not None and made.forward is not None:
-            found.append(Finding(
-                "root-gradient-at-zero", "the root's gradient is infinite on a constant row, and infinity times 0 is nan",
-                f"{name} is not finite on a constant row, where the right one is finite", text,
-                "keep eps inside the root, so that the root's argument is never 0", self._shown(lost, name), "/inside?v=1&step=r",
-            ))  # fmt: skip
+            found.append(
+                Finding(
+                    "root-gradient-at-zero",
+                    "the root's gradient is infinite on a constant row, and infinity times 0 is nan",
+                    f"{name} is not finite on a constant row, where the right one is finite",
+                    text,
+                    "keep eps inside the root, so that the root's argument is never 0",
+                    self._shown(lost, name),
+                    "/inside?v=1&step=r",
+                )
+            )
         return found
 
     def _lost(self, asked: Sequence[Asked], name: str) -> Asked | None:
@@ -242,7 +250,7 @@ class Backward:
         made = []
         for probe in probes:
             dy = np.arange(probe.x.size).reshape(probe.x.shape) ** 2 % 5 - 1
-            made.append(probe.but(dy=self.maker._cast(dy)))
+            made.append(probe.but(dy=self.maker.cast(dy)))
         if name == "dx" and not any(self._off(each, name) for each in asked if self._plain(each)):
             made = []
         for each in self._quiet(made):

@@ -42,6 +42,7 @@ CUTS: Mapping[str, tuple[str, Cut]] = {
 
 
 def cut_rows(rows: Any, cut: Cut) -> tuple[Any, Any]:
+    """The first cells of every row, and the rest."""
     k = cut(rows.shape[1])
     if not 0 < k < rows.shape[1]:
         raise OneBlockError
@@ -49,6 +50,8 @@ def cut_rows(rows: Any, cut: Cut) -> tuple[Any, Any]:
 
 
 def own(cut: Cut) -> Rows:
+    """Statistics of its own for each of two chunks."""
+
     def rows_to(rows: Any, about: About) -> Pair:
         import numpy as np
 
@@ -86,6 +89,8 @@ def averaged(cut: Cut, weighted: bool) -> Rows:
 
 
 def equal(cut: Cut, mean_too: bool) -> Rows:
+    """Two chunks merged with weights 1/2."""
+
     def rows_to(rows: Any, about: About) -> Pair:
         a, b = cut_rows(rows, cut)
         mean = (about.mean(a) + about.mean(b)) / 2
@@ -141,10 +146,12 @@ def padded(lanes: Callable[[int], int], mean_count: bool, var_count: bool, var_l
 
 
 def multiple(k: int) -> Callable[[int], int]:
+    """The next multiple of k."""
     return lambda n: -(-n // k) * k
 
 
 def more(k: int) -> Callable[[int], int]:
+    """So many more."""
     return lambda n: n + k
 
 
@@ -185,6 +192,7 @@ def welford_new(rows: Any, about: About) -> Pair:
 
 
 def median(rows: Any, about: About) -> Pair:
+    """The median in place of the mean."""
     import numpy as np
 
     center = np.median(rows, -1, keepdims=True)
@@ -192,24 +200,29 @@ def median(rows: Any, about: About) -> Pair:
 
 
 def midrange(rows: Any, about: About) -> Pair:
+    """The middle of the range, and the range squared."""
     center = (rows.min(-1, keepdims=True) + rows.max(-1, keepdims=True)) / 2
     return center, (rows.max(-1, keepdims=True) - rows.min(-1, keepdims=True)) ** 2
 
 
 def value_range(rows: Any, about: About) -> Pair:
+    """The mean, and the range squared."""
     return about.mean(rows), (rows.max(-1, keepdims=True) - rows.min(-1, keepdims=True)) ** 2
 
 
 def min_max(rows: Any, about: About) -> Pair:
+    """The least cell, and the range squared."""
     least = rows.min(-1, keepdims=True)
     return least, (rows.max(-1, keepdims=True) - least) ** 2
 
 
 def first_row(rows: Any, about: About) -> Pair:
+    """The first row's statistics for all."""
     return about.mean(rows)[:1].repeat(len(rows), 0), about.var(rows)[:1].repeat(len(rows), 0)
 
 
 def previous_row(rows: Any, about: About) -> Pair:
+    """Each row with the statistics of the one before."""
     import numpy as np
 
     return np.roll(about.mean(rows), 1, 0), np.roll(about.var(rows), 1, 0)

@@ -243,15 +243,15 @@ def _chunks() -> Iterator[tuple[str, Block]]:
     for at, (text, cut) in CUTS.items():
         for table, written in ((CHUNKS, None), (UNWRITTEN, cut)):
             for key, (words, rows) in table.items():
-                filled = [word.format(text) for word in words]
-                yield f"{key} {at}", Block(*filled, rows(cut), written)
+                id, name, formula, fix = (word.format(text) for word in words)
+                yield f"{key} {at}", Block(id, name, formula, fix, rows(cut), written)
     for k in WIDTHS:
         name = f"every {k} cells have their own statistics"
         yield f"every {k}", Block("statistics-per-chunk", name, f"mean and var of each {k} cells", MERGE, of.every(k))
 
 
 def _lanes() -> Iterator[tuple[str, Block]]:
-    widths = {"power of two": ("P the next power of two", power_above)}
+    widths: dict[str, tuple[str, Cut]] = {"power of two": ("P the next power of two", power_above)}
     widths |= {f"multiple of {k}": (f"P the next multiple of {k}", of.multiple(k)) for k in LANES}
     for at, (text, count) in widths.items():
         for key, (name, formula, fix, flags) in PADDED.items():

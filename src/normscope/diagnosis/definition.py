@@ -147,7 +147,7 @@ def evaluate(definition: Definition, probe: Probe) -> Values:
             y = BLOCKS[definition.block].written(y, read, norm)
         size, root, v_share = _scale_of(definition, read, c, v, xhat, probe)
     cells = prod(sizes[axis] for axis in {*definition.over, *definition.mean_over})
-    factor = _number(definition.factor, float(cells))
+    factor = number(definition.factor, float(cells))
     if definition.groups == "interleaved":
         y = _plain(y, norm)
     y = np.reshape(np.broadcast_to(y, x.shape), probe.x.shape)
@@ -262,14 +262,14 @@ def statistics(definition: Definition, probe: Probe, x: Any, sizes: Mapping[str,
     n, mean_n = (float(prod(sizes[axis] for axis in over)) for over in (definition.over, mean_over))
     inputs = {
         "x": x,
-        "factor": _count_factor(definition.count, n),
-        "mean_factor": _count_factor(definition.mean_count, mean_n),
+        "factor": count_factor(definition.count, n),
+        "mean_factor": count_factor(definition.mean_count, mean_n),
     }
     made = run(program, arrays.rules(program, sizes, np), inputs)
     return made["c"] if definition.centered else x, made["v"]
 
 
-def _count_factor(count: str, n: float) -> float:
+def count_factor(count: str, n: float) -> float:
     """What a mean is multiplied by so that its sum is divided by another count."""
     divisor = {"n": n, "n - 1": n - 1, "n + 1": n + 1, "1": 1.0, "n^2": n * n}[count]
     return n / divisor if divisor else float("inf")
@@ -281,13 +281,14 @@ def divided(definition: Definition, probe: Probe, x: Any, c: Any, v: Any, sizes:
 
     norm, n = definition.norm, float(prod(sizes[axis] for axis in definition.over))
     program = division_program(norm.axes, definition.over, definition.division)
-    eps = _number(definition.eps_times, n) * float(probe.eps or 0) + definition.eps_plus
+    eps = number(definition.eps_times, n) * float(probe.eps or 0) + definition.eps_plus
     made = run(program, arrays.rules(program, sizes, np), {"x": x, "c": c, "v": v, "eps": eps, "n": n})["xhat"]
-    factor = _number(definition.factor, n)
+    factor = number(definition.factor, n)
     return made if factor == 1 else made * factor
 
 
-def _number(value: str | float, n: float) -> float:
+def number(value: str | float, n: float) -> float:
+    """A number, or that which a key of FACTORS gives for n cells."""
     return FACTORS[value](n) if isinstance(value, str) else value
 
 

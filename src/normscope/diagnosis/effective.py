@@ -28,6 +28,17 @@ def effective_eps(values: Values, y: Any, outside: bool = False) -> Any:
         return divisor - np.sqrt(values.v) if outside else divisor**2 - values.v
 
 
+def added(values: Values, y: Any) -> Any:
+    """What is added to the variance at every cell, (c / xhat)^2 - v; nan where that cannot be told."""
+    import numpy as np
+
+    with np.errstate(all="ignore"):
+        y = np.reshape(np.asarray(y, np.float64), values.full)
+        divisor = np.abs(values.c * values.scale / (y - values.shift))
+        clear = (np.abs(values.c) > CLEAR * np.max(np.abs(values.c))) & np.isfinite(divisor)
+        return np.where(clear, divisor**2 - values.v, np.nan)
+
+
 @dataclass(frozen=True)
 class Divisor:
     """xhat = factor * c / sqrt(v + times * eps + plus), or with that sum outside the root: solved, not guessed."""

@@ -53,11 +53,15 @@ def _spread(definition: Definition) -> str:
     if definition.running:
         return "running_var"
     of = "x - mean" if definition.center in ("both", "spread") else "x"
-    named = {"square": f"mean(({of})^2)" if of != "x" else "mean(x^2)", "abs": f"mean(|{of}|)", "max": f"max|{of}|",
-             "less mean": "(mean(x^2) - mean)", "plus mean": "(mean(x^2) + mean^2)", "reversed": "(mean^2 - mean(x^2))"}  # fmt: skip
+    named = {
+        "square": "mean(x^2)" if of == "x" else "var",
+        "abs": f"mean(|{of}|)",
+        "max": f"max|{of}|",
+        "less mean": "(mean(x^2) - mean)",
+        "plus mean": "(mean(x^2) + mean^2)",
+        "reversed": "(mean^2 - mean(x^2))",
+    }
     text = named[definition.spread]
-    if definition.spread == "square" and of != "x":
-        text = "var"
     if definition.count != "n":
         short = definition.count.replace(" ", "")
         text = {"n - 1": f"{text}_{{n-1}}", "1": f"(n * {text})"}.get(definition.count, f"({text} * n / ({short}))")

@@ -14,7 +14,16 @@ from ..run import run
 from ..views import arrays
 from ..views.derive import derive
 from .changes import Change
-from .definition import Definition, Values, division_program, evaluate, sizes_of, statistics_program
+from .definition import (
+    Definition,
+    Values,
+    count_factor,
+    division_program,
+    evaluate,
+    number,
+    sizes_of,
+    statistics_program,
+)
 from .probes import Probe
 
 BACK = "/inside?v=1&step="
@@ -64,81 +73,69 @@ def textbook(norm: Norm, takes: frozenset[str]) -> Gradient:
 
 def dx_changes(base: Gradient) -> Iterator[Change]:
     """What may be wrong in dx."""
-
-    def change(id: str, name: str, fix: str, step: str, **fields: Any) -> Change:
-        return Change(id, name, fix, step, fields)
-
-    norm = base.norm
     if base.takes_gamma:
-        yield change(
-            "gamma-missing-in-gradient", "gamma does not enter dx", "start from dy * gamma", "scaled", cells="dy"
-        )
-        yield change(
-            "gamma-applied-after-means",
-            "gamma multiplies the end of dx: the means are those of dy",
-            "take the means of dy * gamma",
-            "scaled",
-            cells="after",
-        )
-    if base.mean:
-        yield change(
-            "mean-term-missing",
-            "the term mean(dy * gamma) is missing: mu does not move with x",
-            "subtract mean(g)",
-            "mu",
-            mean=False,
-        )
+        for cells, (id, name, fix) in GAMMAS.items():
+            yield Change(id, name, fix, "scaled", {"cells": cells})
+    yield from _terms(base)
     if base.along == "subtracted":
-        yield change(
-            "xhat-term-missing",
-            "the term xhat * mean(g * xhat) is missing: r does not move with x",
-            "subtract xhat * mean(g * xhat)",
-            "var",
-            along="missing",
-        )
-        yield change("xhat-term-added", "the term xhat * mean(g * xhat) is added", "subtract it", "var", along="added")
-        if base.mean:
-            yield change(
-                "statistics-held-fixed",
-                "both terms are missing: the statistics are taken for constants",
-                "subtract mean(g) and xhat * mean(g * xhat)",
-                "var",
-                mean=False,
-                along="missing",
-            )
-        for count in range(1, len(norm.axes) + 1):
-            for over in combinations(norm.axes, count):
-                if over != base.over:
-                    yield change(
-                        "gradient-over-wrong-axes",
-                        f"the means of the gradient are taken over {' '.join(over)}, not over {' '.join(base.over)}",
-                        f"take both means over {' '.join(base.over)}",
-                        "axes",
-                        over=over,
-                    )
-        words = {
-            "1": ("gradient-sum-not-mean", "sums stand where means are due"),
-            "n - 1": ("gradient-correction-1", "the means divide by n - 1"),
-        }
-        for count_by, (id, name) in words.items():
-            yield change(id, name, "divide both sums by n", "var", mean_count=count_by, along_count=count_by)
-            yield change(f"{id}-of-xhat-term", f"{name} in the xhat term", "divide by n", "var", along_count=count_by)
-            if base.mean:
-                yield change(f"{id}-of-mean-term", f"{name} in the mean term", "divide by n", "mu", mean_count=count_by)
-    if not norm.center and base.along == "subtracted":
-        yield change(
-            "mean-term-added",
-            "mean(g) is subtracted, though RMSNorm has no mean",
-            "leave the term out",
-            "mu",
-            mean=True,
-        )
+        yield from _means(base)
     for root, (id, name) in ROOTS.items():
-        yield change(id, name, "multiply by r = 1/sqrt(var + eps) once", "r", root=root)
+        yield Change(id, name, "multiply by r = 1/sqrt(var + eps) once", "r", {"root": root})
     for xhat, (id, name) in XHATS.items():
-        yield change(id, name, "use xhat", "xhat", xhat=xhat, **({"gamma": xhat} if xhat == "recovered" else {}))
+        more = {"gamma": xhat} if xhat == "recovered" else {}
+        yield Change(id, name, "use xhat", "xhat", {"xhat": xhat} | more)
 
 
+GAMMAS: Mapping[str, tuple[str, str, str]] = {
+    "dy": ("gamma-missing-in-gradient", "gamma does not enter dx", "start from dy * gamma"),
+    "after": (
+        "gamma-applied-after-means",
+        "gamma multiplies the end of dx: the means are those of dy",
+        "take the means of dy * gamma",
+    ),
+}
+
+
+def _terms(base: Gradient) -> Iterator[Change]:
+    """A term left out, or one too many."""
+    mean, xhat = "mean(g), g = dy * gamma", "xhat * mean(g * xhat)"
+    if base.mean:
+        name = f"the term {mean}, is missing: mu is taken for a constant"
+        yield Change("mean-term-missing", name, "subtract mean(g)", "mu", {"mean": False})
+    elif not base.norm.center and base.along == "subtracted":
+        name = "mean(g) is subtracted, though RMSNorm has no mean"
+        yield Change("mean-term-added", name, "leave the term out", "mu", {"mean": True})
+    if base.along != "subtracted":
+        return
+    name = f"the term {xhat} is missing: r is taken for a constant"
+    yield Change("xhat-term-missing", name, f"subtract {xhat}", "var", {"along": "missing"})
+    yield Change("xhat-term-added", f"the term {xhat} is added", "subtract it", "var", {"along": "added"})
+    if base.mean:
+        name = "both terms are missing: the statistics are taken for constants"
+        fields = {"mean": False, "along": "missing"}
+        yield Change("statistics-held-fixed", name, f"subtract mean(g) and {xhat}", "var", fields)
+
+
+def _means(base: Gradient) -> Iterator[Change]:
+    """Means over other axes, or of another count."""
+    right = " ".join(base.over)
+    for count in range(1, len(base.norm.axes) + 1):
+        for over in combinations(base.norm.axes, count):
+            if over != base.over:
+                name = f"the means of the gradient are taken over {' '.join(over)}, not over {right}"
+                yield Change("gradient-over-wrong-axes", name, f"take both means over {right}", "axes", {"over": over})
+    for by, (id, name) in DIVISORS.items():
+        fix = "divide both sums by n"
+        yield Change(id, name, fix, "var", {"mean_count": by, "along_count": by})
+        yield Change(f"{id}-of-xhat-term", f"{name} in the xhat term", fix, "var", {"along_count": by})
+        if base.mean:
+            yield Change(f"{id}-of-mean-term", f"{name} in the mean term", fix, "mu", {"mean_count": by})
+
+
+DIVISORS: Mapping[str, tuple[str, str]] = {
+    "1": ("gradient-sum-not-mean", "sums stand where means are due"),
+    "n - 1": ("gradient-correction-1", "the means divide by n - 1"),
+}
 ROOTS: Mapping[str, tuple[str, str]] = {
     "1": ("root-missing-in-gradient", "the factor r is missing"),
     "r^2": ("root-squared-in-gradient", "r is squared"),
@@ -244,10 +241,10 @@ def _textbook(gradient: Gradient, probe: Probe, values: Values, sizes: Mapping[s
     made = {"dx": dx * values.scale if gradient.cells == "after" else dx}
     if norm.scale:
         cells = {**named, "dy": 1.0, "xhat gamma": values.xhat * values.scale}[gradient.gamma]
-        made["dgamma"] = _gathered(dy * cells, norm, gradient.gamma_rows)
+        made["dgamma"] = gathered(dy * cells, norm, gradient.gamma_rows)
     if norm.shift:
         cells = {"dy": 1.0, "dy gamma": values.scale, "dy xhat": values.xhat}[gradient.beta_cells]
-        made["dbeta"] = _gathered(dy * cells, norm, gradient.beta_rows)
+        made["dbeta"] = gathered(dy * cells, norm, gradient.beta_rows)
     return made
 
 
@@ -275,7 +272,7 @@ def textbook_program(axes: Axes, over: Axes, mean: bool, along: str) -> Program:
     return build.program()
 
 
-def _gathered(cells: Any, norm: Norm, rows: str) -> Any:
+def gathered(cells: Any, norm: Norm, rows: str) -> Any:
     """Cells of a parameter's gradient, gathered over the axes that it lacks."""
     at = tuple(place for place, axis in enumerate(norm.axes) if axis not in norm.param_axes)
     if rows == "first":
@@ -314,8 +311,6 @@ def _derived(definition: Definition, probe: Probe, sizes: Mapping[str, int]) -> 
     """The right gradients of a definition that may be wrong."""
     import numpy as np
 
-    from .definition import _count_factor, _number
-
     norm = definition.norm
     there, back = whole_program(definition), _way_back(definition)
     n = float(prod(sizes[axis] for axis in definition.over))
@@ -324,8 +319,10 @@ def _derived(definition: Definition, probe: Probe, sizes: Mapping[str, int]) -> 
     param = tuple(sizes[axis] if axis in norm.param_axes else 1 for axis in norm.axes)
     given = {
         "x": np.reshape(np.asarray(probe.x, np.float64), full),
-        "eps": np.float64(_number(definition.eps_times, n) * float(probe.eps or 0) + definition.eps_plus),
-        "n": n, "factor": _count_factor(definition.count, n), "mean_factor": _count_factor(definition.mean_count, mean_n),
+        "eps": np.float64(number(definition.eps_times, n) * float(probe.eps or 0) + definition.eps_plus),
+        "n": n,
+        "factor": count_factor(definition.count, n),
+        "mean_factor": count_factor(definition.mean_count, mean_n),
         "gamma": np.ones(param) if probe.gamma is None else np.reshape(np.asarray(probe.gamma, np.float64), param),
         "beta": np.zeros(param) if probe.beta is None else np.reshape(np.asarray(probe.beta, np.float64), param),
     }  # fmt: skip

@@ -32,7 +32,7 @@ def judge(
             parts.append(Forward(implementation, norm, dtype, seed).verdict())
         if backward is not None:
             parts.append(judge_backward(backward, norm, dtype, seed))
-    name = (implementation or backward).name if implementation or backward else ""
+    name = next((each.name for each in (implementation, backward) if each is not None), "")
     return _joined(parts, f"{name} as {norm.name} '{norm.pattern}'")
 
 

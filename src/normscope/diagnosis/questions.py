@@ -132,9 +132,9 @@ class Maker:
         }
         arrays = ("gamma", "beta", "running_mean", "running_var")
         given = {
-            name: self._cast(value) if name in arrays and value is not None else value for name, value in given.items()
+            name: self.cast(value) if name in arrays and value is not None else value for name, value in given.items()
         }
-        return Probe(x=self._cast(x), eps=eps, **given)
+        return Probe(x=self.cast(x), eps=eps, **given)
 
     def _parameter(self, shape: Sequence[int], size: float) -> Any:
         """Multiples of 1/8 of both signs, no two neighbours alike, none 0."""
@@ -145,7 +145,7 @@ class Maker:
         signs = np.where(np.arange(count) % 4 == 2, -1, 1)
         return (cells * signs).reshape(shape)
 
-    def _cast(self, value: Any) -> Any:
+    def cast(self, value: Any) -> Any:
         import numpy as np
 
         if self.dtype == "bfloat16":
@@ -163,7 +163,7 @@ class Maker:
             for at in shapes:
                 made += [self.probe(at, self.x(at), eps) for eps in (NEAR, ABOVE)]
             at = shapes[0]
-            made.append(self.probe(at, self._with_constant_row(at), NEAR / 2))
+            made.append(self.probe(at, self.with_constant_row(at), NEAR / 2))
             made.append(self.probe(at, self.x(at) * 32, NEAR))
             if self.dtype not in NARROW:
                 made.append(self.probe(at, self.x(at, SMALL), 2.0**-17))
@@ -177,7 +177,7 @@ class Maker:
             return []
         return [self.probe(at, self.x(at), NEAR) for at in (self.sizes(norm, width, (3, 2)) for width in WIDE)]
 
-    def _with_constant_row(self, at: Sizes) -> Any:
+    def with_constant_row(self, at: Sizes) -> Any:
         import numpy as np
 
         norm = at.norm
@@ -212,8 +212,8 @@ class Maker:
 
     def _with(self, probe: Probe, gamma: Any, beta: Any) -> Probe:
         return probe.but(
-            gamma=None if probe.gamma is None else self._cast(gamma),
-            beta=None if probe.beta is None else self._cast(beta),
+            gamma=None if probe.gamma is None else self.cast(gamma),
+            beta=None if probe.beta is None else self.cast(beta),
         )
 
     def numerics(self, computed: str) -> dict[str, list[Probe]]:
@@ -276,7 +276,7 @@ class Maker:
         """One x, and the same with a constant added to every cell."""
         at = self.sizes(self.fitted[0], WIDTHS[0])
         first = self.probe(at, self.x(at), NEAR)
-        return [first, first.but(x=self._cast(first.x + self._cast(2.5)))]
+        return [first, first.but(x=self.cast(first.x + self.cast(2.5)))]
 
 
 __all__ = ["Maker", "Sizes", "laid_out"]

@@ -192,14 +192,14 @@ def _cancelling(
     if not base.norm.center or base.running:
         return None
     worst = 0.0
-    from .effective import effective_eps
+    from .effective import added
 
     for (probe, values, y), cells in zip(asked, off, strict=True):
         if not cells.any():
             continue
         room = 4 * UNIT[computed] * (values.cells + 10) * values.size**2
         with np.errstate(all="ignore"):
-            measured = effective_eps(values, y) - float(probe.eps or 0)
+            measured = added(values, y) - float(probe.eps or 0)
         full = np.reshape(cells, values.full)
         lost = ~np.isfinite(np.reshape(np.asarray(y, np.float64), values.full))
         could_be_lost = np.broadcast_to(values.v + float(probe.eps or 0) <= room, values.full)

@@ -1,6 +1,6 @@
 """The running statistics that a BatchNorm in training returns: each is a * old + b * batch; a and b are measured."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,12 @@ from .verdict import Finding
 NAMES = ("running_mean", "running_var")
 MOMENTA = (0.25, 0.125)
 LINK = "/axes"
-WEIGHTS = {"1 - m": lambda m: 1 - m, "m": lambda m: m, "1": lambda m: 1.0, "0": lambda m: 0.0}
+WEIGHTS: Mapping[str, Callable[[float], float]] = {
+    "1 - m": lambda m: 1 - m,
+    "m": lambda m: m,
+    "1": lambda m: 1.0,
+    "0": lambda m: 0.0,
+}
 FIXES = {
     "running_mean": "new = (1 - momentum) * old + momentum * mean",
     "running_var": "new = (1 - momentum) * old + momentum * var * n / (n - 1)",
@@ -43,7 +48,7 @@ def judge_running(implementation: Implementation, maker: Maker, tolerance: float
         first = maker.probe(at, maker.x(at), NEAR)
         for momentum in MOMENTA:
             probes.append(first.but(momentum=momentum))
-            old = {name: maker._cast(getattr(first, name) * 2 + 0.5) for name in NAMES}
+            old = {name: maker.cast(getattr(first, name) * 2 + 0.5) for name in NAMES}
             probes.append(first.but(momentum=momentum, **old))
     answers = implementation.run(probes)
     if any(isinstance(answer, Failure) or not set(NAMES) <= answer.keys() for answer in answers):

@@ -140,11 +140,12 @@ class Search:
 
         if "block" not in change.fields:
             return True
-        one, other = self.screen.known_of(start), self.screen.known_of(replace(start, **change.fields))
-        if one is None or other is None:
+        was, made = self.screen.known_of(start), self.screen.known_of(replace(start, **change.fields))
+        if was is None or made is None:
             return False
-        pairs = ((one.values.c, other.values.c), (one.values.v, other.values.v))
-        return not all(np.array_equal(*np.broadcast_arrays(*pair)) for pair in pairs)
+        full = was.values.full
+        pairs = ((was.values.c, made.values.c), (was.values.v, made.values.v))
+        return not all(np.array_equal(np.broadcast_to(a, full), np.broadcast_to(b, full)) for a, b in pairs)
 
     def _solved(self, start: Definition) -> Iterator[tuple[Change, ...]]:
         return self._solutions(start, ())
@@ -269,7 +270,7 @@ def affine_forms(base: Definition, sets: Sequence[Sequence[Asked]], computed: st
         for shift in shifts
         if all(each.fit(scale, shift, computed) for each in lined)
     ]
-    return sorted(forms, key=lambda form: weight(*form, base))
+    return sorted(forms, key=lambda form: weight(form[0], form[1], base))
 
 
 def _usable(table: Any, base: Definition) -> list[str]:

@@ -1,0 +1,104 @@
+"""One examination of a function: it is asked in batches, and what it answers stands beside what is right."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from ..norm import Norm
+from .bounds import UNIT, np_max, shares
+from .definition import Definition, Values, right
+from .probes import Failure, Implementation, Probe
+from .questions import Maker
+from .search import attempt
+from .shrink import shown
+from .verdict import Finding
+
+LEVELS = {  # the formats that a function may compute in, by the dtype it is asked in
+    "float64": ("float64", "float32"),
+    "float32": ("float32",),
+    "float16": ("float32", "float16"),
+    "bfloat16": ("float32", "bfloat16"),
+}
+LARGEST_SHOWN = 64  # cells
+Row = tuple[Probe, Values, Any]  # a probe, what is right, what came back
+
+
+@dataclass
+class Examination:
+    """A function, the norm that it should be, and what was learned of both on the way.
+
+    notes     what is no mistake
+    failures  the calls that gave no answer
+    """
+
+    implementation: Implementation
+    norm: Norm
+    dtype: str
+    seed: int = 0
+    notes: list[str] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
+
+    @cached_property
+    def maker(self) -> Maker:
+        """Makes the probes."""
+        ranks = tuple(getattr(self.implementation, "ranks", ()))
+        features = getattr(self.implementation, "features", None)
+        return Maker(self.norm, self.dtype, self.implementation.accepts, self.seed, ranks, features)
+
+    def base(self, probe: Probe) -> Definition:
+        """The right definition for a probe's rank; parameters that the function does not take are left out."""
+        return right(self.norm.fit(probe.x.ndim), self.implementation.accepts)
+
+    def ask(self, probes: Sequence[Probe]) -> list[Row]:
+        """The rows of probes, right values and answers; failures are kept apart."""
+        rows = []
+        for probe, answer in zip(probes, self.implementation.run(probes), strict=True):
+            if isinstance(answer, Failure):
+                self.failures.append(replace(answer, probe=answer.probe or probe))
+                continue
+            values = attempt(self.base(probe), self.with_eps(probe))
+            if values is not None:
+                rows.append((self.with_eps(probe), values, answer["y"]))
+        return rows
+
+    def answers(self, probes: Sequence[Probe]) -> list[Any] | None:
+        """The y of every probe; None where a call failed."""
+        made = self.implementation.run(probes)
+        if any(isinstance(answer, Failure) for answer in made):
+            return None
+        return [answer["y"] for answer in made if not isinstance(answer, Failure)]
+
+    def with_eps(self, probe: Probe) -> Probe:
+        """The eps that counts: the norm's own where the function takes none."""
+        return probe if "eps" in self.implementation.accepts else probe.but(eps=self._own_eps)
+
+    @cached_property
+    def _own_eps(self) -> float:
+        if self.norm.eps is not None:
+            return float(self.norm.eps)
+        return 2 * UNIT["float64" if self.dtype == "float64" else "float32"]
+
+    def worst(self, row: Row, level: str) -> float:
+        """The largest error of an answer as a share of its bound."""
+        return float(np_max(shares(row[1], row[2], level, self.dtype)))
+
+    def wrong(self, rows: Sequence[Row], level: str) -> list[Row]:
+        """The rows that no arithmetic of this format explains."""
+        return [row for row in rows if self.worst(row, level) > 1]
+
+    def is_right(self, rows: Sequence[Row]) -> bool:
+        """Whether every answer is right in one of the formats."""
+        return any(not self.wrong(rows, level) for level in LEVELS[self.dtype])
+
+
+def failed(failure: Failure) -> Finding:
+    """A call without an answer as a finding, with the call."""
+    probe = failure.probe
+    if probe is None:
+        return Finding(failure.kind, failure.text, "", "", "let it answer this call", {}, "")
+    given = {name: getattr(value, "shape", value) for name, value in probe.arguments().items()}
+    shapes = ", ".join(f"{name} {value}" for name, value in given.items())
+    small = dict(shown(probe, 0, 0)) if probe.x.size <= LARGEST_SHOWN else {}
+    small = {name: value for name, value in small.items() if name not in ("expected", "got")}
+    return Finding(failure.kind, failure.text, f"called with {shapes}", "", "let it answer this call", small, "")

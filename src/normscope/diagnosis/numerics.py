@@ -1,0 +1,136 @@
+"""The last instrument, once the others agree: rows that are hard in floating point.
+
+What goes beyond the bound is a mistake: cancellation, a statistic in too few digits. What does not, and what real
+kernels share, is a note: the rounding of constant rows, the range of a format.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from . import rounded
+from .bounds import UNIT, np_max
+from .changes import Change
+from .examination import Examination, Row
+from .shrink import shown
+from .verdict import Finding
+
+EXACT = 3.0  # a constant row whose mean is exact in every order of summation
+LARGEST_HALF = 65504.0
+SEEN = 256  # units from which on the residue of a constant row is noted
+HARD = ("offset", "scale", "small variance")
+ORDINARY = 30  # cells of a row at most, for the first suspicion
+MOST = 0.6  # of ordinary rows that must be nearly right, for a suspicion of rounding
+
+
+def numerics(asked: Examination, level: str) -> list[Finding]:
+    """Findings on hard rows of a function that is right on ordinary ones."""
+    hard = _hard(asked, level, HARD)
+    found = _beyond(asked, hard, level)
+    _constant_rows(asked, level)
+    _range(asked, level)
+    if not found:
+        _say_share(asked, hard, level)
+    return found
+
+
+def rounding(asked: Examination, rows: Sequence[Row], level: str) -> list[Finding]:
+    """A statistic in too few digits, of a function that is off on ordinary rows, but by little."""
+    plain = [row for row in rows if float(row[0].eps or 0) > 0.1 and row[1].cells < ORDINARY]
+    near = [row for row in plain if asked.worst(row, "bfloat16") <= 1]
+    if not plain or len(near) < MOST * len(plain):
+        return []
+    every = [*rows, *_hard(asked, level, HARD)]
+    found = rounded.explain(asked.base(rows[0][0]), every, level, asked.dtype)
+    return [_finding(asked, every, *found, level)] if found else []
+
+
+def _hard(asked: Examination, level: str, names: Sequence[str]) -> list[Row]:
+    made = asked.maker.numerics(level)
+    return asked.ask([probe for name in names for probe in made[name]])
+
+
+def _finding(asked: Examination, rows: Sequence[Row], change: Change, evidence: str, level: str) -> Finding:
+    probe, values, y = min(asked.wrong(rows, level), key=lambda row: int(row[0].x.size))
+    small = shown(probe, values.y, y)
+    return Finding(change.id, change.name, evidence, rounded.formula(change), change.fix, small, change.link)
+
+
+def _beyond(asked: Examination, hard: Sequence[Row], level: str) -> list[Finding]:
+    """What is wrong beyond the bound."""
+    wrong = asked.wrong(hard, level)
+    if not wrong:
+        return []
+    explained = rounded.explain(asked.base(hard[0][0]), hard, level, asked.dtype)
+    if explained:
+        return [_finding(asked, hard, *explained, level)]
+    probe, values, y = wrong[0]
+    small, sums = shown(probe, values.y, y), [float(np_max(row[1].size)) ** 2 * row[1].cells for row in wrong]
+    if level == "float16" and min(sums) > LARGEST_HALF:
+        evidence = f"only rows whose squares sum to more than {LARGEST_HALF:g} are wrong"
+        fix, link = "square and sum in float32", "/inside?v=1&step=q"
+        name = "the sum of squares overflows in float16"
+        return [Finding("squares-in-half", name, evidence, "float16(sum(c^2))", fix, small, link)]
+    worst = max(asked.worst(row, level) for row in wrong)
+    ratio = float(np_max(values.size / (values.v + float(probe.eps or 0)) ** 0.5))
+    evidence = (
+        f"ordinary rows are right; on {len(wrong)} of {len(hard)} hard ones the error is up to {worst:.3g} times "
+        f"{level}'s bound, first at |x|/std = {ratio:.3g}"
+    )
+    name = "it loses more digits than the arithmetic explains"
+    return [Finding("unrecognised", name, evidence, "", "", small, "/inside?v=1&step=var")]
+
+
+def _constant_rows(asked: Examination, level: str) -> None:
+    """A constant row should give beta; what is left of rounding the mean is a note, never a mistake."""
+    rows = _hard(asked, level, ("constant",))
+    exact = max((_apart(row) for row in rows if float(row[0].x.flat[0]) == EXACT), default=0.0)
+    rest = max((_apart(row) for row in rows), default=0.0)
+    if asked.wrong(rows, level):
+        asked.notes.append(
+            "A constant row with a tiny eps is not beta: the rounding of its mean is divided by sqrt(eps)."
+        )
+    elif exact > SEEN * UNIT[level]:
+        asked.notes.append(
+            f"fused-scale-shift: a constant row leaves up to {exact:.3g} instead of beta, though its mean is exact: "
+            "the centering is folded into one multiply-add, x * r - mean * r, whose second term is rounded."
+        )
+    elif rest > SEEN * UNIT[level]:
+        asked.notes.append(
+            f"A constant row leaves up to {rest:.3g} instead of beta: the rounding of its mean, times r."
+        )
+
+
+def _apart(row: Row) -> float:
+    import numpy as np
+
+    return float(np.max(np.nan_to_num(np.abs(np.asarray(row[2], np.float64) - row[1].y), nan=np.inf), initial=0))
+
+
+def _range(asked: Examination, level: str) -> None:
+    """Where numbers become too large, a note: real kernels have the same limit."""
+    before = len(asked.failures)
+    rows = _hard(asked, level, ("range",))
+    lost, asked.failures[before:] = asked.failures[before:], []
+    if lost:
+        asked.notes.append(f"Rows of size 1e30 or more fail ({lost[0].text}): a range limit.")
+        return
+    for row in asked.wrong(rows, level)[:1]:
+        size = float(np_max(row[1].size))
+        asked.notes.append(f"Rows of size {size:.0e} overflow: the range limit of {level}, which real kernels share.")
+
+
+def _say_share(asked: Examination, rows: Sequence[Row], level: str) -> None:
+    worst = max((asked.worst(row, level) for row in rows), default=0.0)
+    ulps = max((_ulps(row[1].y, row[2], level) for row in rows), default=0.0)
+    asked.notes.append(
+        f"Largest error on hard rows: {ulps:.3g} ulp of {level} at the largest |y|, {worst:.2g} of the bound that n, "
+        "x's condition and gamma allow."
+    )
+
+
+def _ulps(there: Any, y: Any, level: str) -> float:
+    """The largest error in units of the last place of the largest |y|."""
+    import numpy as np
+
+    apart = np.abs(np.asarray(y, np.float64) - there)
+    return float(np.max(apart, initial=0) / (2 * UNIT[level] * np.max(np.abs(there), initial=1e-30)))
