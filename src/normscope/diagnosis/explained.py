@@ -1,13 +1,14 @@
 """From explanations to findings: further probes decide between them, and each mistake gets its own evidence."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from .bounds import np_max, shares
 from .changes import Change
 from .definition import Values
 from .examination import Examination, Row
 from .formula import formula
+from .probes import Probe
 from .search import Explanation, attempt
 from .shrink import shown, smallest
 from .verdict import Finding
@@ -15,9 +16,31 @@ from .verdict import Finding
 APART = 2  # bounds
 
 
-def decided(asked: Examination, rows: Sequence[Row], found: Sequence[Explanation], level: str) -> list[Explanation]:
+@dataclass(frozen=True)
+class Left:
+    """The explanations that are left, and an input on which they differ but that the function does not answer."""
+
+    explanations: tuple[Explanation, ...]
+    deciding: Probe | None = None
+
+    @property
+    def says(self) -> str:
+        """What cannot be told apart, and what would decide."""
+        best, *rest = self.explanations
+        own = {change.id for change in best.changes}
+        others = {change.id: change.name for each in rest for change in each.changes if change.id not in own}
+        if not others:
+            return ""
+        both = " and ".join(f"{id} ({name})" for id, name in others.items())
+        text = f"; on every input that it answers this is the same as {both}"
+        if self.deciding is None:
+            return text
+        return f"{text}; x of shape {self.deciding.x.shape} with eps = {self.deciding.eps:g} would decide"
+
+
+def decided(asked: Examination, rows: Sequence[Row], found: Sequence[Explanation], level: str) -> Left:
     """The explanations that are left when the function is asked where they differ."""
-    left = list(found)
+    left, deciding = list(found), None
     for probe in asked.maker.more(asked.base(rows[0][0]).norm) if len(found) > 1 else ():
         probe = asked.with_eps(probe)
         able = [(each, made) for each in left if (made := attempt(each.definition, probe)) is not None]
@@ -26,21 +49,19 @@ def decided(asked: Examination, rows: Sequence[Row], found: Sequence[Explanation
             continue
         answers = asked.answers([probe])
         kept = [each for each, made in able if answers and _share(asked, made, answers[0], level) <= 1]
+        deciding = deciding if answers else probe
         left = kept or left
-    return left
+    return Left(tuple(left), deciding)
 
 
 def _share(asked: Examination, values: Values, y: object, level: str) -> float:
     return float(np_max(shares(values, y, level, asked.dtype)))
 
 
-def named(asked: Examination, rows: Sequence[Row], left: Sequence[Explanation], level: str) -> list[Finding]:
+def named(asked: Examination, rows: Sequence[Row], left: Left, level: str) -> list[Finding]:
     """A finding for each mistake of the first explanation; what cannot be told from it is said."""
-    best, *rest = left
-    own = {change.id for change in best.changes}
-    others = {change.id: change.name for each in rest for change in each.changes if change.id not in own}
-    more = "".join(f"; on every input that was asked this is the same as {id} ({name})" for id, name in others.items())
-    return [_finding(asked, rows, best, change, level, more) for change in best.changes]
+    best = left.explanations[0]
+    return [_finding(asked, rows, best, change, level, left.says) for change in best.changes]
 
 
 def _finding(
