@@ -28,6 +28,7 @@ CUTS: Mapping[str, tuple[str, Cut]] = {
     "half-plus-one": ("n // 2 + 1", lambda n: n // 2 + 1),
     "power-of-two": ("2^floor(log2 n)", power_below),
     "all-but-one": ("n - 1", lambda n: n - 1),
+    "one": ("1", lambda n: 1),
     "two": ("2", lambda n: 2),
     "four": ("4", lambda n: 4),
     "eight": ("8", lambda n: 8),
@@ -73,6 +74,24 @@ def every(k: int) -> Rows:
         parts = [rows[:, at : at + k] for at in range(0, rows.shape[1], k)]
         mean = np.concatenate([np.broadcast_to(about.mean(part), part.shape) for part in parts], 1)
         return mean, np.concatenate([np.broadcast_to(about.var(part), part.shape) for part in parts], 1)
+
+    return rows_to
+
+
+def shards(count: int, is_own: bool) -> Rows:
+    """So many parts of about equal length: each with its own statistics, or the average of their variances."""
+
+    def rows_to(rows: Any, about: About) -> Pair:
+        import numpy as np
+
+        if rows.shape[1] < count:
+            raise OneBlockError
+        parts = np.array_split(rows, count, axis=1)
+        if not is_own:
+            return about.mean(rows), sum(about.var(part) for part in parts) / count
+        every = [(np.broadcast_to(of(part), part.shape) for part in parts) for of in (about.mean, about.var)]
+        mean, var = (np.concatenate(list(each), 1) for each in every)
+        return mean, var
 
     return rows_to
 

@@ -235,6 +235,7 @@ DROPPED = {
     "variance": ("the variances", False, True),
 }
 WIDTHS = (2, 3, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
+SHARDS = (3, 4, 8)
 LANES = (4, 8, 16, 32, 64, 128)
 ZEROS = (1, 2, 3, 4)
 
@@ -245,6 +246,25 @@ def _chunks() -> Iterator[tuple[str, Block]]:
             for key, (words, rows) in table.items():
                 id, name, formula, fix = (word.format(text) for word in words)
                 yield f"{key} {at}", Block(id, name, formula, fix, rows(cut), written)
+    for count in SHARDS:
+        name = f"each of {count} parts of a row has statistics of its own"
+        yield (
+            f"shards {count}",
+            Block(
+                "statistics-per-chunk", name, f"mean and var of each of {count} parts", MERGE, of.shards(count, True)
+            ),
+        )
+        name = f"the variance is the average of those of {count} parts: the spread between their means is left out"
+        yield (
+            f"averaged shards {count}",
+            Block(
+                "between-chunk-term-missing",
+                name,
+                f"var = mean of the variances of {count} parts",
+                MERGE,
+                of.shards(count, False),
+            ),
+        )
     for k in WIDTHS:
         name = f"every {k} cells have their own statistics"
         yield f"every {k}", Block("statistics-per-chunk", name, f"mean and var of each {k} cells", MERGE, of.every(k))

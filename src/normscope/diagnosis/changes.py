@@ -124,7 +124,22 @@ CENTERS: Mapping[tuple[str, str], tuple[str, str, str]] = {
 
 def statistics_changes(base: Definition) -> Iterator[Change]:
     """Other centering, spreads, counts and where statistics come from."""
-    for (was, center), (id, name, fix) in CENTERS.items():
+    if base.running:
+        yield Change(
+            "mean-not-subtracted",
+            "running_mean is not subtracted",
+            "divide x - running_mean",
+            "c",
+            {"center": "spread"},
+        )
+        yield Change(
+            "running-statistics-swapped",
+            "running_mean and running_var are exchanged",
+            "subtract the mean, divide by the root of the variance",
+            "axes",
+            {"swapped": True},
+        )
+    for (was, center), (id, name, fix) in CENTERS.items() if not base.running else ():
         if was == base.center:
             yield Change(id, name, fix, "c", {"center": center})
     if base.norm.name == "BatchNorm":
@@ -149,6 +164,7 @@ def statistics_changes(base: Definition) -> Iterator[Change]:
         "1": ("sum-not-mean", "not divided by n"),
         "n + 1": ("divided-by-n-plus-1", "divided by n + 1"),
         "n^2": ("divided-twice", "divided by n twice"),
+        "rows": ("divided-by-rows", "divided by the size of the first axis"),
     }
     for count, (id, name) in counts.items():
         if count != base.count:

@@ -31,7 +31,7 @@ SPREADS = {
     "plus mean": "mean of the squares plus the squared mean",
     "reversed": "squared mean less the mean of the squares",
 }
-COUNTS = ("n", "n - 1", "n + 1", "1", "n^2")
+COUNTS = ("n", "n - 1", "n + 1", "1", "n^2", "rows")
 CENTERS = ("both", "neither", "numerator", "spread")
 
 
@@ -45,7 +45,7 @@ class Definition:
     count      what the sum of the spread is divided by; mean_count likewise for the mean
     block      a key of BLOCKS: statistics that no program has
     groups     how the channels of a GroupNorm are split: "own", "interleaved", "swapped"
-    running    the statistics are given, not taken from x
+    running    the statistics are given, not taken from x; swapped: each is taken for the other
     division   a key of DIVISIONS; eps_times and eps_plus make the eps that it gets
     factor     what xhat is multiplied by: a key of FACTORS or a number
     twice      normalized again before the affine
@@ -63,6 +63,7 @@ class Definition:
     block: str = ""
     groups: str = "own"
     running: bool = False
+    swapped: bool = False
     division: str = "sqrt(v + eps)"
     eps_times: str | float = 1.0
     eps_plus: float = 0.0
@@ -142,16 +143,17 @@ def evaluate(definition: Definition, probe: Probe) -> Values:
         xhat = divided(definition, probe, read, c, v, sizes)
         if definition.twice:
             xhat = divided(definition, probe, xhat, *statistics(definition, probe, xhat, sizes), sizes)
+        if definition.groups == "interleaved":
+            xhat = np.reshape(_plain(xhat, norm), full_shape(norm, probe))
         y = xhat if definition.before else xhat * scale + shift
         if definition.block:
             y = BLOCKS[definition.block].written(y, read, norm)
         size, root, v_share = _scale_of(definition, read, c, v, xhat, probe)
     cells = prod(sizes[axis] for axis in {*definition.over, *definition.mean_over})
     factor = number(definition.factor, float(cells))
-    if definition.groups == "interleaved":
-        y = _plain(y, norm)
-    y = np.reshape(np.broadcast_to(y, x.shape), probe.x.shape)
-    return Values(c, v, xhat, scale, shift, y, x.shape, size, cells, root, v_share, factor)
+    full = np.shape(xhat) if definition.groups == "interleaved" else x.shape
+    y = np.reshape(np.broadcast_to(y, full), probe.x.shape)
+    return Values(c, v, xhat, scale, shift, y, full, size, cells, root, v_share, factor)
 
 
 def _scale_of(definition: Definition, x: Any, c: Any, v: Any, xhat: Any, probe: Probe) -> tuple[Any, Any, Any]:
@@ -173,6 +175,12 @@ def sizes_of(norm: Norm, probe: Probe) -> dict[str, int]:
     if probe.num_groups and dict(norm.sizes).get("g"):
         norm = replace(norm, sizes={"g": probe.num_groups})
     return norm.sizes_for(probe.x.shape)
+
+
+def full_shape(norm: Norm, probe: Probe) -> tuple[int, ...]:
+    """The shape of x with every axis of the norm apart."""
+    sizes = sizes_of(norm, probe)
+    return tuple(sizes[axis] for axis in norm.axes)
 
 
 def _full_shape(definition: Definition, probe: Probe) -> tuple[int, ...]:
@@ -251,7 +259,10 @@ def statistics(definition: Definition, probe: Probe, x: Any, sizes: Mapping[str,
     norm = definition.norm
     if definition.running:
         kept = tuple(sizes[axis] if axis in norm.kept else 1 for axis in norm.axes)
-        mean, v = (np.reshape(np.asarray(value, np.float64), kept) for value in (probe.running_mean, probe.running_var))
+        given = (probe.running_mean, probe.running_var)
+        mean, v = (
+            np.reshape(np.asarray(value, np.float64), kept) for value in given[:: -1 if definition.swapped else 1]
+        )
         return (x - mean if definition.centered else x), v
     if definition.block:
         mean, v = BLOCKS[definition.block].statistics(x, norm)
@@ -262,16 +273,16 @@ def statistics(definition: Definition, probe: Probe, x: Any, sizes: Mapping[str,
     n, mean_n = (float(prod(sizes[axis] for axis in over)) for over in (definition.over, mean_over))
     inputs = {
         "x": x,
-        "factor": count_factor(definition.count, n),
-        "mean_factor": count_factor(definition.mean_count, mean_n),
+        "factor": count_factor(definition.count, n, x.shape[0]),
+        "mean_factor": count_factor(definition.mean_count, mean_n, x.shape[0]),
     }
     made = run(program, arrays.rules(program, sizes, np), inputs)
     return made["c"] if definition.centered else x, made["v"]
 
 
-def count_factor(count: str, n: float) -> float:
+def count_factor(count: str, n: float, rows: int) -> float:
     """What a mean is multiplied by so that its sum is divided by another count."""
-    divisor = {"n": n, "n - 1": n - 1, "n + 1": n + 1, "1": 1.0, "n^2": n * n}[count]
+    divisor = {"n": n, "n - 1": n - 1, "n + 1": n + 1, "1": 1.0, "n^2": n * n, "rows": float(rows)}[count]
     return n / divisor if divisor else float("inf")
 
 

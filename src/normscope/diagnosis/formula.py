@@ -39,11 +39,16 @@ def formula(definition: Definition) -> str:
 def _numerator(definition: Definition) -> str:
     if not definition.centered:
         return "x"
-    mean = {"n": "mean", "n - 1": "sum(x)/(n-1)", "1": "sum(x)", "n + 1": "sum(x)/(n+1)", "n^2": "sum(x)/n^2"}[
-        definition.mean_count
-    ]
+    mean = {
+        "n": "mean",
+        "n - 1": "sum(x)/(n-1)",
+        "1": "sum(x)",
+        "n + 1": "sum(x)/(n+1)",
+        "n^2": "sum(x)/n^2",
+        "rows": "sum(x)/rows",
+    }[definition.mean_count]
     if definition.running:
-        mean = "running_mean"
+        mean = "running_var" if definition.swapped else "running_mean"
     over = definition.mean_over or definition.over
     where = f" over {' '.join(over)}" if over != definition.norm.over and not definition.running else ""
     return f"(x - {mean}{where})"
@@ -51,7 +56,7 @@ def _numerator(definition: Definition) -> str:
 
 def _spread(definition: Definition) -> str:
     if definition.running:
-        return "running_var"
+        return "running_mean" if definition.swapped else "running_var"
     of = "x - mean" if definition.center in ("both", "spread") else "x"
     named = {
         "square": "mean(x^2)" if of == "x" else "var",

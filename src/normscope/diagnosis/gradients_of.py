@@ -321,8 +321,8 @@ def _derived(definition: Definition, probe: Probe, sizes: Mapping[str, int]) -> 
         "x": np.reshape(np.asarray(probe.x, np.float64), full),
         "eps": np.float64(number(definition.eps_times, n) * float(probe.eps or 0) + definition.eps_plus),
         "n": n,
-        "factor": count_factor(definition.count, n),
-        "mean_factor": count_factor(definition.mean_count, mean_n),
+        "factor": count_factor(definition.count, n, probe.x.shape[0]),
+        "mean_factor": count_factor(definition.mean_count, mean_n, probe.x.shape[0]),
         "gamma": np.ones(param) if probe.gamma is None else np.reshape(np.asarray(probe.gamma, np.float64), param),
         "beta": np.zeros(param) if probe.beta is None else np.reshape(np.asarray(probe.beta, np.float64), param),
     }  # fmt: skip

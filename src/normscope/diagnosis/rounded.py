@@ -72,7 +72,7 @@ class Kept:
 
 
 ONE_PASS = ("mu", "x2", "mean_x2", "mu2", "var")
-EVERY = ("x", "mu", "c", "q", "var", "v", "r", "xhat", "scaled")
+EVERY = ("x", "gamma", "beta", "eps", "mu", "c", "q", "var", "v", "r", "xhat", "scaled", "y")
 KEPT: Sequence[Kept] = (
     Kept("variance-in-{0}", "the variance is rounded to {1}", "var", _two_pass, ("var",)),
     Kept("eps-in-{0}", "variance + eps is rounded to {1} before the root", "v", _two_pass, ("v",)),
@@ -98,7 +98,7 @@ KEPT: Sequence[Kept] = (
 
 def kept_changes(base: Definition, computed: str, stored: str) -> Iterator[tuple[Change, Policy, Form]]:
     """Every such mistake for a function that computes and stores in these formats."""
-    names = {step.name for step in forward(base.norm)} | {"std", "x2", "mean_x2", "mu2", "x", "eps"}
+    names = {step.name for step in forward(base.norm)} | {"std", "x2", "mean_x2", "mu2", "x", "eps", "gamma", "beta"}
     for each in KEPT:
         centered = base.norm.center and not base.norm.running
         if not set(each.values) <= names or (each.form is _one_pass and not centered):

@@ -184,7 +184,19 @@ def _changed(start: Definition, several: Sequence[Change]) -> Definition | None:
     return None if several and made == start else made
 
 
-SHARED = ("over", "mean_over", "center", "spread", "count", "mean_count", "block", "running", "scale", "shift")
+SHARED = (
+    "over",
+    "mean_over",
+    "center",
+    "spread",
+    "count",
+    "mean_count",
+    "block",
+    "running",
+    "swapped",
+    "scale",
+    "shift",
+)
 
 
 @dataclass(frozen=True)
