@@ -24,12 +24,18 @@ INSIDE = (
     ("GPT-2 small", "?v=1&source=gpt2-small", "The layer at its real sizes, with its bill in bytes and FLOPs."),
     ("Llama-3 8B", "?v=1&source=llama-3-8b", "RMSNorm: no mean, no beta, and what that saves."),
 )
+MISTAKES = (
+    ("Divided by n − 1", "", "The commonest of all: at d = 768 it hides in a tolerance of 1 %."),
+    ("eps outside the root", "?v=1&show=eps-outside-root", "Ordinary rows hide it; a row of tiny variance does not."),
+    ("Padded lanes", "?v=1&show=padded-lanes-counted", "A kernel that is right for every power of two."),
+    ("Which is it?", "?v=1&quiz=1", "A hidden mistake, its numbers, and a few that it could be."),
+)
 NAMED = (
     ("(2, 3) + (1, −1)", "", "The root opens to a fraction, and is named all the same."),
     ("(1, 2, 4)", "?v=1&x=1,2,4&update=0,0,0&panel=4", "The root of 14/9 is none, however long the decimals."),
     ("eps as a symbol", "?v=1&eps=eps&panel=4", "The formula that stands where no value is given."),
 )
-WAYS = {"/axes": AXES, "/inside": INSIDE, "/named": NAMED}
+WAYS = {"/axes": AXES, "/inside": INSIDE, "/mistakes": MISTAKES, "/named": NAMED}
 
 
 def home(sources: Mapping[str, Source]) -> Html:

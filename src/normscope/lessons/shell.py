@@ -25,6 +25,11 @@ ENTRIES = (
         "Follow a tensor through the layer, step by step and cell by cell: made up, a real model's, or your own.",
     ),
     Entry(
+        "/mistakes",
+        "Mistakes",
+        "Wrong norms, each run beside the right one: what tells it, and which usual tests let it through.",
+    ),
+    Entry(
         "/named",
         "A named step",
         "The arithmetic of a block in exact fractions, up to the square root; the root by its name, until you open it.",

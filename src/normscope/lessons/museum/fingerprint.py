@@ -192,15 +192,26 @@ def _running(exhibit: Exhibit) -> tuple[Figure, ...]:
 
 
 INSTRUMENTS: Mapping[str, Instrument] = {
-    "layout": Instrument("Layout", "The same cells as a copy, as a slice, with other rows beside them: y must not care.", _layout),
-    "influence": Instrument("Influence", "One cell of x is changed; which cells of y react shows what shares a statistic.", _influence),
+    "layout": Instrument(
+        "Layout", "The same cells as a copy, as a slice, with other rows beside them: y must not care.", _layout
+    ),
+    "influence": Instrument(
+        "Influence", "One cell of x is changed; which cells of y react shows what shares a statistic.", _influence
+    ),
     "affine": Instrument("Affine", "y is probed with gamma = 0 and with beta = 0: so each shows alone.", _affine),
     "shift": Instrument("Shift", "1 is added to every x. LayerNorm does not notice; an RMSNorm does.", _shift),
-    "eps": Instrument("Effective eps", "(c · gamma / (y − beta))² − variance: what the divisor adds to the variance. It is eps on every row, or its pattern names the formula.", _eps),
-    "numerics": Instrument("Numerics", "Asked last: constant rows, large means, narrow formats, against y in exact numbers.", _numerics),
+    "eps": Instrument(
+        "Effective eps",
+        "(c · gamma / (y − beta))² − variance, with c = x − mean: what the divisor adds to the variance. "
+        "It is eps on every row, or its pattern names the formula.",
+        _eps,
+    ),
+    "numerics": Instrument(
+        "Numerics", "Asked last: constant rows, large means, narrow formats, against y in exact numbers.", _numerics
+    ),
     "gradient": Instrument("Gradient sums", "Sums that vanish for every right dx need no reference.", _gradient),
     "running": Instrument("Running statistics", "One batch, from mean 0 and variance 1.", _running),
-}  # fmt: skip
+}
 
 
 @lru_cache(maxsize=128)

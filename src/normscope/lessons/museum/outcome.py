@@ -104,7 +104,9 @@ def _field(name: str, text: str, rows: int, columns: int) -> object:
     if len(cells) != 1:
         raise StateError(f"{name} is one number, not {len(cells)}.")
     if cells[0] < 0 or (name == "momentum" and cells[0] > 1):
-        raise StateError(f"{name} is {text.strip()}; it must be {'from 0 to 1' if name == 'momentum' else '0 or more'}.")
+        raise StateError(
+            f"{name} is {text.strip()}; it must be {'from 0 to 1' if name == 'momentum' else '0 or more'}."
+        )
     return cells[0]
 
 

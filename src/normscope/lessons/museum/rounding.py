@@ -2,7 +2,7 @@
 
 from ...steps import forward
 from .side import Side
-from .slips import D, INNER, LAYER, RIGHT, Exhibit, line, wrong
+from .slips import INNER, LAYER, RIGHT, D, Exhibit, line, wrong
 
 ONE_PASS = wrong(
     LAYER,
@@ -20,19 +20,51 @@ def _kept(id: str, name: str, value: str, dtype: str, x: str, eps: str, fix: str
     """The right program with one value in a narrow format, which stands in the formulas."""
     shown = ("mu", "var") if value == "var" else ("mu", "var", value)
     side = Side(forward(LAYER), keep=((value, dtype),), shown=shown)
-    return Exhibit(
-        id, name, "numerics", "numerics", RIGHT, side, _given(x, eps), fix, seen, is_rounded=True
-    )
+    return Exhibit(id, name, "numerics", "numerics", RIGHT, side, _given(x, eps), fix, seen, is_rounded=True)
 
 
 ROUNDED = (
-    Exhibit("one-pass-variance", "E[x²] − E[x]² in float32, which cancels where the mean is large", "numerics", "numerics",
-            RIGHT, Side(ONE_PASS), _given("4096,4097", "0.00001"), "Subtract the mean before squaring, or use Welford’s update.",
-            "https://github.com/pytorch/pytorch/issues/51102", is_rounded=True, opened=INNER | {"m", "mu2"}),
-    _kept("variance-in-fp16", "The variance is kept in float16, where it overflows", "var", "float16", "0,600", "0.00001",
-          "Keep the variance in float32.", "https://github.com/microsoft/onnxruntime/issues/17692"),
-    _kept("eps-in-fp16", "variance + eps is kept in float16, where a small eps is 0", "v", "float16", "3,3", "1e-12",
-          "Keep variance + eps in float32.", "https://github.com/deepspeedai/DeepSpeed/issues/581"),
-    _kept("rstd-in-bf16", "The reciprocal root is kept in bfloat16: one error for the whole row", "r", "bfloat16", "0,6", "0.00001",
-          "Keep 1/√(variance + eps) in float32.", "https://github.com/amd/IRON/pull/139"),
-)  # fmt: skip
+    Exhibit(
+        "one-pass-variance",
+        "E[x²] − E[x]² in float32, which cancels where the mean is large",
+        "numerics",
+        "numerics",
+        RIGHT,
+        Side(ONE_PASS),
+        _given("4096,4097", "0.00001"),
+        "Subtract the mean before squaring, or use Welford’s update.",
+        "https://github.com/pytorch/pytorch/issues/51102",
+        is_rounded=True,
+        opened=INNER | {"m", "mu2"},
+    ),
+    _kept(
+        "variance-in-fp16",
+        "The variance is kept in float16, where it overflows",
+        "var",
+        "float16",
+        "0,600",
+        "0.00001",
+        "Keep the variance in float32.",
+        "https://github.com/microsoft/onnxruntime/issues/17692",
+    ),
+    _kept(
+        "eps-in-fp16",
+        "variance + eps is kept in float16, where a small eps is 0",
+        "v",
+        "float16",
+        "3,3",
+        "1e-12",
+        "Keep variance + eps in float32.",
+        "https://github.com/deepspeedai/DeepSpeed/issues/581",
+    ),
+    _kept(
+        "rstd-in-bf16",
+        "The reciprocal root is kept in bfloat16: one error for the whole row",
+        "r",
+        "bfloat16",
+        "0,6",
+        "0.00001",
+        "Keep 1/√(variance + eps) in float32.",
+        "https://github.com/amd/IRON/pull/139",
+    ),
+)

@@ -35,7 +35,7 @@ def line(name: str, op: str, *args: Arg, over: Axes = (), per: Axes = ()) -> Lin
     return Line(name, op, args, over, 0, per)
 
 
-def rewritten(program: Program, inputs: Mapping[str, Axes] | None = None, **lines: tuple[Line, ...]) -> Program:
+def rewritten(program: Program, inputs: Mapping[str, Axes] | None = None, /, **lines: tuple[Line, ...]) -> Program:
     """The program with each step named replaced by the lines; by none: it is left out. More inputs come first.
 
     >>> print(rewritten(forward(Norm("[d]")), v=(), r=(line("r", "rsqrt", "var"),)))
@@ -110,7 +110,9 @@ KINDS = {
 RIGHT = Side(forward(LAYER))
 
 
-def layer(kind: str, id: str, name: str, program: Program, given: Mapping[str, str], fix: str, **more: object) -> Exhibit:
+def layer(
+    kind: str, id: str, name: str, program: Program, given: Mapping[str, str], fix: str, **more: object
+) -> Exhibit:
     """A mistaken LayerNorm whose inputs are the right one's.
 
     shown, reads  of the wrong side

@@ -95,7 +95,7 @@ RUNNING = (
 )
 
 
-def tests_of(exhibit: Exhibit) -> tuple[Usual, ...]:
+def usual_of(exhibit: Exhibit) -> tuple[Usual, ...]:
     """The tests that people write for this kind of function."""
     return {"dx": BACKWARD, "y": FORWARD}.get(exhibit.right.output, RUNNING)
 
@@ -104,7 +104,7 @@ def tests_of(exhibit: Exhibit) -> tuple[Usual, ...]:
 def findings(id: str) -> tuple[Finding, ...]:
     """Every usual test of an exhibit, run now."""
     exhibit = EXHIBITS[id]
-    return tuple(_found(exhibit, test) for test in tests_of(exhibit))
+    return tuple(_found(exhibit, test) for test in usual_of(exhibit))
 
 
 def _found(exhibit: Exhibit, test: Usual) -> Finding:
