@@ -9,6 +9,7 @@ from tests.browser.test_axe import faults
 STATES = {
     "/axes": "v=1&x=9,-7;1,1&tokens=a,b&gamma=1,1&beta=0,0&sel=0,1",
     "/inside": "v=1&step=var&sel=mu.0.1&copy=csv",
+    "/mistakes": "v=1&show=eps-twice",
     "/named": "v=1&panel=3&guesses=var:1/2&every=1",
     "/exercises": "v=1&count=3",
 }

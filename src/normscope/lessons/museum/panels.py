@@ -12,7 +12,7 @@ from .outcome import Outcome, written
 from .side import Rows
 from .slips import KINDS, Exhibit
 from .state import State
-from .usual import findings
+from .usual import BECAUSE, findings
 
 LABELS = {"x": "x (rows by ;)", "gamma": "gamma", "beta": "beta", "eps": "eps", "momentum": "momentum", "dy": "dy"}
 WIDTHS = {"x": 16, "gamma": 12, "beta": 12, "eps": 9, "momentum": 9, "dy": 12}
@@ -47,7 +47,7 @@ def chooser(state: State) -> Html:
         el("div", el("label", "Mistake", for_="set-show"), box, class_="field gallery"),
         turns,
     )
-    return region(el("div", *body, id="chooser", class_="chooser hands"), "chooser")
+    return region(el("div", *body, id="chooser", class_="chooser"), "chooser")
 
 
 def heading(exhibit: Exhibit) -> Html:
@@ -166,6 +166,7 @@ def usual(exhibit: Exhibit) -> Html:
     table = el("table", el("thead", heads), el("tbody", *rows), class_="figures asked")
     parts = (
         el("h3", "Why a usual test misses it"),
+        el("p", BECAUSE[exhibit.kind], class_="notice"),
         el(
             "p",
             f"{through} of these {len(made)} tests let it through. Inputs are drawn from a normal, with a fixed seed.",

@@ -1,6 +1,6 @@
 """Tests that people write, run on both sides of an exhibit: which of them let the mistake through."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from math import isfinite, sqrt
 from random import Random
@@ -93,6 +93,17 @@ RUNNING = (
     FINITE._replace(about="the running statistics have their shape and hold no NaN"),
     Usual("one batch of 256 rows, momentum 0.1: agreement to 1 %", _wide, lambda made: _close(made, LOOSE)),
 )
+
+
+BECAUSE: Mapping[str, str] = {
+    "axes": "Ordinary rows have a mean near 0 and a standard deviation near 1 whichever way they are cut.",
+    "variance": "A variance near 1 is near its root, its square and, over many features, its sum over n − 1.",
+    "eps": "With eps 1e-5 and a variance near 1, whatever is done to eps moves y by a few millionths.",
+    "affine": "A fresh layer has gamma = 1 and beta = 0, and with these nearly every affine is the same.",
+    "block": "A width that is even, or a power of two, has no padded lane, no rest and no chunk of another length.",
+    "numerics": "Ordinary rows need few digits; constant rows, large means and large values need all of them.",
+    "backward": "With y.sum() as the loss dy is 1 everywhere, and most terms vanish; a large batch hides a count.",
+}
 
 
 def usual_of(exhibit: Exhibit) -> tuple[Usual, ...]:
