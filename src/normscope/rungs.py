@@ -51,11 +51,13 @@ def ladder(
     gamma: Any = None,
     beta: Any = None,
     *,
+    dy: Any = None,
     kind: str = "steps",
 ) -> list[Rung]:
     """A cell of an input or a step exactly, then as float64, float32 and every narrow format give it.
 
     x, gamma, beta  nested lists of numbers as `exact` takes them; that a format rounds them is part of its error
+    dy              the same, of the shape of x: then the steps of the way back have ladders too
     at              the cell's index along every axis of the program; along one that the step lacks it does not
                     count. If not given, the first cell
     kind            the order of the narrow formats, `steps` of `steps-bf16`: every step kept in the format
@@ -76,7 +78,7 @@ def ladder(
         raise ExactError(f"eps of {norm.name} is left to the dtype; give it a number, as in eps=1e-6.")
     if kind not in KINDS:
         raise NormError(f"kind is {kind!r}; it must be one of {', '.join(KINDS)}.")
-    made = exact(x, norm, gamma, beta, eps=norm.eps)
+    made = exact(x, norm, gamma, beta, eps=norm.eps, dy=dy)
     at = [0] * len(made.sizes) if at is None else at
     if len(at) != len(made.sizes) or not all(0 <= i < size for i, size in zip(at, made.sizes.values(), strict=True)):
         x_is = sized(made.program.axes, made.sizes)
@@ -110,14 +112,17 @@ def _exact_rungs(made: ExactTrace, step: str, at: Sequence[int], wanted: Exact) 
 
 
 def _float_rungs(made: ExactTrace, step: str, at: Sequence[int], wanted: Exact, kind: str) -> Iterator[Rung]:
-    shapes = {"x": made.shape} | dict.fromkeys(("gamma", "beta"), made.norm.param_shape(made.sizes))
+    shapes = dict.fromkeys(("x", "dy"), made.shape) | dict.fromkeys(
+        ("gamma", "beta"), made.norm.param_shape(made.sizes)
+    )
     given = {
         name: Cells(shapes[name], flatten(value)).nested() for name, value in made.inputs.items() if name in shapes
     }
     names = (each.name if each.bits > 16 else f"{kind}-{each.short}" for each in FORMATS.values())
     for policy in map(find, names):
-        rounded = trace(given["x"], made.norm, given.get("gamma"), given.get("beta"), policy=policy)
-        kept = policy.kept(made.norm)
+        parameters = given.get("gamma"), given.get("beta")
+        rounded = trace(given["x"], made.norm, *parameters, dy=given.get("dy"), policy=policy)
+        kept = policy.formats(rounded.program, made.norm.over)
         of = kept[step if step in kept else output(rounded.program)]
         value = _cell(rounded, step, at)
         bits = f"{of.pattern(value):0{of.bits}b}"

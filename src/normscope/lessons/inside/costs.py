@@ -1,72 +1,55 @@
 """The ledger of "Inside LayerNorm": bytes and FLOPs of every step, staged and fused, of the whole tensor."""
 
-from collections.abc import Callable
 from functools import lru_cache
 
 from ...axes import Axes
 from ...norm import Norm
 from ...page.html import Html, el, group, region
-from ...page.numbers import bytes_, count, operations
+from ...page.numbers import count
 from ...steps import forward
-from ...views.ledger import WIDTH, Ledger, Row
+from ...views.ledger import WIDTH, Ledger
 from ...views.ledger import ledger as costs_of
+from ...views.training import training_ledger
+from .costs_back import backward_costs
+from .ledger_lines import framed, heads, line, step_line
 from .view import View
 
-HEADS = ("step", "shape", "staged bytes", "fused bytes", "FLOPs", "1/√")
 PROBE = {"B": 1, "S": 100, "d": 1_000_000}
 
 
 def costs(view: View) -> Html:
-    """The ledger as a table with its totals."""
-    return _costs(view.norm, tuple(view.sizes.items()), view.state.storage)
+    """The ledger as a table with its totals; with the way back, that of its pass too."""
+    return _costs(view.norm, tuple(view.sizes.items()), view.state.storage, view.state.back)
 
 
 @lru_cache(maxsize=32)
-def _costs(norm: Norm, sizes: tuple[tuple[str, int], ...], storage: str) -> Html:
+def _costs(norm: Norm, sizes: tuple[tuple[str, int], ...], storage: str, back: bool) -> Html:
     """Kept, since no number of the tensor is in it."""
     ledger = costs_of(norm, dict(sizes), storage)
     where = ", ".join(f"{axis} = {count(size)}" for axis, size in sizes)
     body = group(
         el("h2", "Ledger of one forward pass", id="ledger-title"),
         el("p", f"{where}; {storage}, statistics in float32.", class_="where"),
-        el("div", _table(ledger), class_="frame", tabindex=0, role="region", aria_labelledby="ledger-title"),
+        framed(_table(ledger), "ledger-title"),
         el("p", _closed_form(ledger), class_="hint"),
+        backward_costs(training_ledger(norm, dict(sizes), storage)) if back else None,
     )
     return region(el("section", body, id="ledger", class_="ledger"), "ledger")
 
 
 def _table(ledger: Ledger) -> Html:
     """A line a buffer or step; fused, only the inputs and the output reach memory."""
-    head = el("tr", *(el("th", text, scope="col") for text in HEADS))
     axes = forward(ledger.norm).values
-    inputs = (_line(name, _shape(ledger, axes[name]), size, size, 0, 0) for name, size in ledger.inputs.items())
+    inputs = (line(name, _shape(ledger, axes[name]), size, size, 0, 0) for name, size in ledger.inputs.items())
     last = ledger.rows[-1]
     output = ledger.fused_bytes - sum(ledger.inputs.values())
-    steps = (_step(row, output if row is last else 0) for row in ledger.rows)
-    total = _line("total", "", ledger.peak_bytes, ledger.fused_bytes, ledger.flops, ledger.reciprocal_roots)
-    return el("table", el("thead", head), el("tbody", *inputs, *steps), el("tfoot", total))
+    steps = (step_line(row, output if row is last else 0) for row in ledger.rows)
+    total = line("total", "", ledger.peak_bytes, ledger.fused_bytes, ledger.flops, ledger.reciprocal_roots)
+    return el("table", heads(), el("tbody", *inputs, *steps), el("tfoot", total))
 
 
 def _shape(ledger: Ledger, axes: Axes) -> str:
     return " × ".join(count(ledger.sizes[axis]) for axis in axes)
-
-
-def _step(row: Row, fused: int) -> Html:
-    name = row.name if len(row.steps) == 1 else f"{row.name} (with {', '.join(row.steps[:-1])})"
-    return _line(name, " × ".join(map(count, row.shape)), row.bytes, fused, row.flops, row.roots)
-
-
-def _line(name: str, shape: str, staged: int, fused: int, flops: int, roots: int) -> Html:
-    cells = (el("td", shape), _figure(staged, bytes_), _figure(fused, bytes_), _figure(flops, operations))
-    return el("tr", el("th", name, scope="row"), *cells, _figure(roots, operations))
-
-
-def _figure(value: int, human: Callable[[int], str]) -> Html:
-    """An exact integer, and under it the same in a unit where it is large; nothing for 0."""
-    if not value:
-        return el("td")
-    unit = el("small", human(value)) if human(value) not in (count(value), f"{value} B") else None
-    return el("td", count(value), unit)
 
 
 def _closed_form(ledger: Ledger) -> str:
@@ -91,7 +74,8 @@ def _sum(*terms: tuple[int, str]) -> str:
 LIMITS = (
     "Staged bytes are new with their step; v and r take the variance's place, y that of scaled. A trace, which keeps "
     "every value, holds more.",
-    "Not in these figures: gradients, optimizer state, the allocator's overhead, kernel workspace.",
+    "Not in these figures: optimizer state, the allocator's overhead, kernel workspace; gradients have a ledger of "
+    "their own on the way back.",
     "A fused kernel keeps the steps out of memory: it reads x and the parameters, and writes y.",
     "Real traffic and time depend on the implementation and the hardware.",
     "Each + − × / counts 1; reciprocal roots are counted apart. v and r are charged to the step that broadcasts them.",

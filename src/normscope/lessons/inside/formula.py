@@ -1,0 +1,69 @@
+"""The mathematics beside the stage: the step in letters, with numbers, what to notice, and a check by differences."""
+
+from ...page.controls import button
+from ...page.html import Html, el, region
+from ...page.numbers import fixed, general
+from ...views.formula import ROOT, TEXTBOOK, expression, substituted
+from ...views.formula import symbol as letter
+from ...views.notation import Expr, Literal, equation
+from .layer import FOLDED
+from .places import address
+from .slope import slope
+from .view import View
+from .words import notices
+
+MOST_TERMS = 17  # of a sum: a row of the largest symbolic tensor, or a window and what is left out
+OPENED = {"xhat": ROOT | {"xr", "mr"}, "across": TEXTBOOK, "dx": TEXTBOOK}  # steps written out a second way
+
+
+def formula(view: View) -> Html:
+    """The step in letters, the same with the numbers of the pinned place, and what to notice."""
+    name, state = view.state.step, view.state
+    lines = _equations(view, name) if name in view.program.by_name else []
+    said = (el("p", text, class_="notice") for text in notices(name, view.norm, state.dy == "ones"))
+    onward = name == view.steps[-1] and not state.back
+    way = el("p", button("Walk on: the gradients, from dy back to dx", "back:1")) if onward else None
+    return region(el("div", *lines, slope(view), *said, way, id="formula", class_="formula"), "formula")
+
+
+def _equations(view: View, name: str) -> list[Html]:
+    rights = _rights(view, name)
+    numbers = substituted(
+        rights[-1], lambda symbol: _leaves(view, name, symbol), view.sizes, limit=MOST_TERMS, more=_more(view, name)
+    )
+    kept = f", rounded to {view.formats[name].name}" if name in view.formats else ""
+    left = letter(view.program, name)
+    return [
+        equation(left, *rights),
+        el("p", f"{address(view, name)}{kept}:", class_="where"),
+        el("div", equation(left, numbers, Literal(fixed(view.value(name)))), class_="numbers"),
+    ]
+
+
+def _rights(view: View, name: str) -> list[Expr]:
+    """The right-hand side as the step is, and where that helps written out."""
+    short = expression(view.program, name, FOLDED)
+    whole = expression(view.program, name, FOLDED | OPENED.get(name, frozenset()))
+    return [short] if short == whole else [short, whole]
+
+
+def _leaves(view: View, step: str, name: str) -> list[str]:
+    """The numbers that a symbol stands for: a row or a column of them under a sum, else the one at the focus."""
+    if name == "eps":
+        return [general(view.eps)]
+    over = view.program.by_name[step].over
+    if not over:
+        return [fixed(view.value(name))]
+    i, j, k = view.focus
+    cells = view.row(name, i, j) if "d" in over else [view.row(name, *row)[k] for row in view.rows]
+    return [fixed(cell, 4) for cell in cells]
+
+
+def _more(view: View, step: str) -> str:
+    """What a sum has beyond the cells that are shown."""
+    over = view.program.by_name[step].over
+    if "d" in over:
+        hidden = view.sizes["d"] - len(view.window[2])
+        return f"… {hidden:,} more" if hidden else ""
+    hidden = view.sizes["B"] * view.sizes["S"] - len(view.rows)
+    return f"… {hidden:,} rows of 0" if hidden and over else ""
