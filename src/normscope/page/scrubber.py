@@ -30,7 +30,7 @@ def scrubber(field: str, label: str, lines: Mapping[str, Sequence[Html]], at: in
     for heading, line in lines.items():
         here, jumps = jumps[: len(line)], jumps[len(line) :]
         steps = el("ol", *here, aria_label=heading or None)
-        drawn.append(el("div", el("small", heading, aria_hidden="true"), steps, class_="line") if heading else steps)
+        drawn.append(el("div", el("small", heading, aria_hidden="true"), steps, class_="leg") if heading else steps)
     return region(el("div", reach, *drawn, id="scrub", class_="scrub"), "scrub")
 
 

@@ -362,7 +362,8 @@ function litBy(source) {
   const {row: along = [], cell: each = []} = JSON.parse(main.dataset.feeds ?? '{}')[tensor] ?? {};
   for (const line of all('[data-t] [data-row]')) {
     const name = line.closest('[data-t]').dataset.t, inRow = line.dataset.row === row;
-    const takesRow = inRow && along.includes(name), takesCell = (inRow || isParameter) && each.includes(name);
+    const isReached = inRow || isParameter || line.dataset.row === '*';  // a sum over rows reads every row
+    const takesRow = isReached && along.includes(name), takesCell = isReached && each.includes(name);
     cellsOf(line).forEach((cell, k) => {
       const inFeature = isAlone || k === feature;  // a statistic feeds every feature of its row
       if (takesRow || (takesCell && inFeature)) lit.set(cell, 'feeds');

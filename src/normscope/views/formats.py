@@ -6,6 +6,8 @@ et al. 2022, arXiv:2209.05433, and of ONNX: https://onnx.ai/onnx/technical/float
 """
 
 import math
+from array import array
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -101,6 +103,27 @@ class Format:
         if nearest > self.largest:
             nearest = self.largest if saturate else self.beyond
         return math.copysign(nearest, value)
+
+    def round_all(self, values: Iterable[float], *, saturate: bool = False) -> list[float]:
+        """`round` of every number, several times as fast: a page rounds some thousand.
+
+        >>> BFLOAT16.round_all([0.1, -2.1, 0.0]), FLOAT32.round_all([1e39])
+        ([0.10009765625, -2.09375, 0.0], [inf])
+        """
+        if self.name == "float64" and not saturate:
+            return list(values)
+        if self.name == "float32" and not saturate:
+            return array("f", values).tolist()  # C rounds a double to the nearest float, a tie to even
+        largest, fraction, last = self.largest, self.fraction + 1, self.last
+        made = []
+        for value in values:
+            near = 0.0
+            if -largest <= value <= largest:
+                place = max(math.frexp(value)[1] - fraction, last)
+                near = math.ldexp(round(math.ldexp(value, -place)), place)
+            # What is 0, has a sign that 0 would lose, lies near the end or is no number takes the careful way.
+            made.append(near if near and -largest <= near <= largest else self.round(value, saturate=saturate))
+        return made
 
     def pattern(self, value: float) -> int:
         """The bits that a number of the format is stored as, as a whole number.

@@ -66,7 +66,7 @@ def rules(program: Program, sizes: Mapping[str, int], policy: Policy, kept: Mapp
         to = kept[step.name]
         first = computed(policy, to)
         made = tables[first.name][step.op](step, *args)
-        return Cells(made.shape, [_round(first.round(value), to, policy) for value in made.flat])
+        return Cells(made.shape, _round_all(first.round_all(made.flat), to, policy))
 
     return dict.fromkeys(OPS, rule)
 
@@ -98,14 +98,15 @@ def inputs(
 ) -> dict[str, Cells]:
     """Each input as Cells in the format that it is kept in."""
     made = cells.inputs(program, sizes, given)
-    return {
-        name: Cells(value.shape, [_round(cell, kept[name], policy) for cell in value.flat])
-        for name, value in made.items()
-    }
+    return {name: Cells(value.shape, _round_all(value.flat, kept[name], policy)) for name, value in made.items()}
 
 
 def _round(value: float, to: Format, policy: Policy) -> float:
     return to.round(value, saturate=saturates(policy, to))
+
+
+def _round_all(values: list[float], to: Format, policy: Policy) -> list[float]:
+    return to.round_all(values, saturate=saturates(policy, to))
 
 
 def array_rules(program: Program, sizes: Mapping[str, int], policy: Policy, kept: Mapping[str, Format]) -> Rules:

@@ -31,7 +31,7 @@ def _equations(view: View, name: str) -> list[Html]:
     numbers = substituted(
         rights[-1], lambda symbol: _leaves(view, name, symbol), view.sizes, limit=MOST_TERMS, more=_more(view, name)
     )
-    kept = f", rounded to {view.formats[name].name}" if name in view.formats else ""
+    kept = f", {view.kept(name)}" if view.formats else ""
     left = letter(view.program, name)
     return [
         equation(left, *rights),

@@ -4,7 +4,6 @@ from ...page.grid import Grid, Row
 from ...page.html import Html, el, group
 from ...page.text import printable
 from ...views.notation import LETTERS
-from ...views.policies import FUSED
 from .view import View
 
 
@@ -122,19 +121,11 @@ def _caption(view: View, name: str, small: bool, computed: bool, repeat: bool) -
         over = "feature" if view.is_strip(name) else "row"
         parts.append(el("span", f"one a {over}, repeated: hollow cells are not stored", class_="axes"))
     else:
-        parts.append(el("span", f"{_axes(view, name)} = {_shape(view, name)}{_kept(view, name)}", class_="axes"))
+        kept = f", {view.kept(name)}" if view.formats else ""
+        parts.append(el("span", f"{_axes(view, name)} = {_shape(view, name)}{kept}", class_="axes"))
     if computed or (small and now):
         parts.append(el("span", "computed in this step" if computed else "this step", class_="tag"))
     return group(*parts)
-
-
-def _kept(view: View, name: str) -> str:
-    """The format that a value is kept in, where values are rounded."""
-    if name not in view.formats:
-        return ""
-    kept = view.formats[name].name
-    is_fused = name in dict(view.trace.policy.keep if view.trace.policy else ()) and kept == FUSED
-    return ", not rounded on its own" if is_fused else f", {kept}"
 
 
 def _axes(view: View, name: str) -> str:

@@ -25,11 +25,21 @@ TITLES = {
     "dgamma": "gradient of the scale",
     "dxhat": "gradient of the normalized",
     "mean_dxhat": "mean of dx̂",
-    "mean_dxhat_xhat": "mean along x̂",
-    "centered": "less its mean",
-    "along": "part along x̂",
+    "mean_dxhat_xhat": "mean of dx̂ · x̂",
+    "centered": "without its mean",
+    "along": "the part along x̂",
     "across": "what is left",
     "dx": "gradient of the input",
+}
+WORDS = {  # on the scrubber
+    "mr": "",
+    "xr": "",
+    "gain": "",
+    "mean_dxhat": "mean",
+    "mean_dxhat_xhat": "",
+    "centered": "centered",
+    "along": "along x̂",
+    "across": "rest",
 }
 ROLES = {
     "x": "input",
@@ -69,7 +79,7 @@ def title(name: str, norm: Norm) -> str:
 
 def word(name: str, norm: Norm) -> str:
     """The title as short as the scrubber needs it."""
-    return title(name, norm).partition(":")[0].removeprefix("gradient of the ")
+    return WORDS.get(name, title(name, norm).partition(":")[0].removeprefix("gradient of the "))
 
 
 def role(name: str, program: Program) -> str:

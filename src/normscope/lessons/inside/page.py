@@ -52,7 +52,7 @@ def draw(state: State, sources: Mapping[str, Source]) -> Html:
     text = complaint(state, done(sources))
     wrong = Complaint(field, value, text)
     named = {name: source.title for name, source in sources.items()}
-    side = el("div", formula(view), el("div", cell(view, wrong), ladder(view)), class_="side")
+    side = el("div", formula(view), cell(view, wrong), ladder(view), class_="side")
     paging = settings.paging(view, wrong)  # before the settings, which show what no other control has taken
     return group(
         el("header", el("h1", TITLE), _lead(view), class_="lead"),

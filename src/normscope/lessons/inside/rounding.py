@@ -4,12 +4,12 @@ from ...views.formats import FORMATS
 from ...views.policies import POLICIES
 
 ROUNDINGS = {
-    "none": "none: values in float64",
-    "statistics": "cells; statistics in float32",
+    "none": "none (float64)",
+    "statistics": "float32 statistics",
     "steps": "every step",
     "pytorch": "as PyTorch's kernel",
-    "llama": "as Llama: normalize, cast, scale",
-    "gemma": "as Gemma: scale by 1 + w, cast",
+    "llama": "as Llama's code",
+    "gemma": "as Gemma's code",
 }
 WIDE = {64: ("none",), 32: ("none", "steps", "pytorch")}
 

@@ -9,6 +9,7 @@ from ...norm import Norm
 from ...program import PARAMETERS, Program
 from ...tracing import Trace
 from ...views.formats import Format
+from ...views.policies import FUSED
 from ..sources import Source
 from . import names
 from .layer import norm_of, place, program_of, source_of, step_names, window_of
@@ -88,6 +89,14 @@ class View:
         """The format that every value is kept in; empty where nothing is rounded."""
         policy = self.trace.policy
         return policy.formats(self.program, self.norm.over) if policy else {}
+
+    def kept(self, name: str) -> str:
+        """The format of a value in words; nothing where values are not rounded."""
+        policy = self.trace.policy
+        if not policy:
+            return ""
+        is_fused = dict(policy.keep).get(name) == FUSED and name not in PARAMETERS
+        return "not rounded on its own" if is_fused else self.formats[name].name
 
     def value(self, name: str) -> float:
         """The number at the focus."""

@@ -82,7 +82,8 @@ RMS_BACK: Mapping[str, Words] = {
 }
 # The loss y.sum(), by whether the norm takes a mean off and whether it scales.
 ONES: Mapping[tuple[bool, bool], str] = {
-    (True, False): "dy is all ones here, the loss is y.sum(): every row of y sums to 0 whatever x is, so dx is 0.",
+    (True, False): "dy is all ones here, the loss is y.sum(): every row of y sums to 0 whatever x is, so dx is 0; "
+    "what is left of it is float64's rounding.",
     (
         True,
         True,
