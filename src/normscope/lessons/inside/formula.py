@@ -36,8 +36,14 @@ def _equations(view: View, name: str) -> list[Html]:
     return [
         equation(left, *rights),
         el("p", f"{address(view, name)}{kept}:", class_="where"),
-        el("div", equation(left, numbers, Literal(fixed(view.value(name)))), class_="numbers"),
+        el("div", equation(left, numbers, Literal(fixed(view.value(name)))), class_="numbers", **_scrolled(view, name)),
     ]
+
+
+def _scrolled(view: View, name: str) -> dict[str, str]:
+    """A sum of many terms may be wider than its place: then it can be reached and scrolled by keys."""
+    is_long = bool(view.program.by_name[name].over)
+    return {"tabindex": "0", "role": "group", "aria_label": "The sum in numbers"} if is_long else {}
 
 
 def _rights(view: View, name: str) -> list[Expr]:
