@@ -67,4 +67,4 @@ def test_the_way_back_has_a_ladder_too():
 def test_long_rows_and_steps_of_one_order_say_why_there_is_none():
     assert "at most 16 features" in page("source=minilm&ladder=1").one(id="ladder").text
     own = page("storage=bfloat16&rounding=pytorch&step=xr&sel=xr.0.0.0&ladder=1").one(id="ladder")
-    assert "one rounding's own order" in own.text
+    assert "belongs to one order of rounding" in own.text

@@ -42,8 +42,8 @@ def _listed(names: list[str]) -> str:
 
 def _cotangents(view: View) -> Html:
     """Where dy comes from."""
-    question = el("span", "dy", id="dy-asked", class_="label")
-    return el("div", question, choices("dy", "dy-asked", COTANGENTS, view.state.dy), class_="row")
+    question = el("span", symbol("dy", view), " is", id="dy-asked")
+    return el("div", question, choices("dy", "dy-asked", COTANGENTS, view.state.dy), class_="asked")
 
 
 def _stored(view: View, names: list[str]) -> Html | None:

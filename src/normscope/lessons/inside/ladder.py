@@ -2,7 +2,7 @@
 
 from functools import lru_cache
 
-from ...errors import NormscopeError
+from ...gradients import training
 from ...norm import Norm
 from ...page.html import Html, el, region
 from ...page.numbers import general
@@ -15,8 +15,19 @@ from .view import View
 
 MOST_FEATURES = 16
 NAMES = {"decimals": "20 decimals"}
-LONG = f"The ladder is for rows of at most {MOST_FEATURES} features: longer ones have hundreds of digits when exact."
+MOST_CELLS = 128  # of all rows, where a value is a sum over them
+LONG = (
+    f"The ladder is for rows of at most {MOST_FEATURES} features, and sums over at most {MOST_CELLS} cells: "
+    "what is longer has hundreds of digits when exact."
+)
 HEADS = ("as", "value", "error in ulp")
+ORDERS = {
+    "steps": "every step in the format",
+    "statistics": "cells in the format, statistics in float32",
+    "pytorch": "in the order of PyTorch's kernel",
+    "llama": "in Llama's order",
+    "gemma": "in Gemma's order",
+}
 
 
 def ladder(view: View) -> Html:
@@ -37,32 +48,21 @@ def ladder(view: View) -> Html:
 
 
 def _body(view: View, name: str, title: str) -> Html:
-    if view.sizes["d"] > MOST_FEATURES:
+    rows = _rows_of(view, name)
+    if view.sizes["d"] > MOST_FEATURES or len(rows) * view.sizes["d"] > MOST_CELLS:
         return el("p", LONG, class_="hint")
     kind = view.state.rounding or usual(view.state.storage)
     kind = kind if kind in KINDS else "steps"
-    try:
-        rungs = _rungs(view, name, kind)
-    except (NormscopeError, KeyError):
-        return el(
-            "p", f"{name} is a step of one rounding's own order; the ladder has the steps of the norm.", class_="hint"
-        )
+    if name not in training(view.norm).values:
+        return el("p", f"{name} belongs to one order of rounding; the ladder has the norm's own steps.", class_="hint")
+    rungs = _rungs(view, name, rows, kind)
     about = (
-        f"From the numbers as given, eps = {general(view.eps)}. Rounded: {_KIND[kind]}. An ulp is the distance of a "
+        f"From the numbers as given, eps = {general(view.eps)}. Rounded: {ORDERS[kind]}. An ulp is the distance of a "
         "format's neighbours at the exact value."
     )
     head = el("thead", el("tr", *(el("th", text, scope="col") for text in HEADS)))
     table = el("table", head, el("tbody", *map(_line, rungs)), aria_label=title)
     return el("div", el("p", about, class_="hint"), table, class_="rungs")
-
-
-_KIND = {
-    "steps": "every step in the format",
-    "statistics": "cells in the format, statistics in float32",
-    "pytorch": "in the order of PyTorch's kernel",
-    "llama": "in Llama's order",
-    "gemma": "in Gemma's order",
-}
 
 
 def _line(rung: Rung) -> Html:
@@ -75,10 +75,13 @@ def _signed(text: str) -> str:
     return text.replace("-", "−") if "e" not in text else text
 
 
-def _rungs(view: View, name: str, kind: str) -> list[Rung]:
-    """Of the row in view, or of all rows where the value is a sum over them."""
+def _rows_of(view: View, name: str) -> list[tuple[int, int]]:
+    """The row in view, or all rows where the value is a sum over them."""
     is_summed = view.is_strip(name) and name not in view.given
-    rows = view.rows if is_summed else [view.focus[:2]]
+    return view.rows if is_summed else [view.focus[:2]]
+
+
+def _rungs(view: View, name: str, rows: list[tuple[int, int]], kind: str) -> list[Rung]:
     x, dy = (_rows(view, each, rows) if each in view.given else () for each in ("x", "dy"))
     gamma, beta = (tuple(map(float, view.given[each])) if each in view.given else () for each in ("gamma", "beta"))
     return _found(view.norm, x, dy, gamma, beta, name, view.window[2].start + view.focus[2], kind)

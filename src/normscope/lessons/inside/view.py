@@ -50,8 +50,8 @@ class View:
 
     @property
     def eps(self) -> float:
-        """What is added to the variance."""
-        return float(self.trace.inputs["eps"])
+        """What is added to the variance, before any rounding."""
+        return float(self.norm.eps or 0)
 
     @property
     def is_whole(self) -> bool:
