@@ -7,7 +7,6 @@ from ...page.html import Html, el, group, region
 from ...page.numbers import fixed, general, plain
 from ...program import PARAMETERS
 from .grids import symbol
-from .places import address, spoken_place
 from .state import COTANGENTS
 from .view import View
 
@@ -20,7 +19,7 @@ def cell(view: View, wrong: Complaint) -> Html:
     names = ["x", *(["dy"] if view.state.back else []), *view.parameters]
     sliders = [_slider(view, name, wrong) for name in names]
     hint = f"Click a cell to pin it, or walk with the arrow keys. Enter edits a cell of {_listed(names)}."
-    place = spoken_place(view, "x")
+    place = view.spoken_place("x")
     title = el("h3", place[0].upper() + place[1:])
     asked = _cotangents(view) if view.state.back else None
     drawn = el(
@@ -61,8 +60,8 @@ def _slider(view: View, name: str, wrong: Complaint) -> Html:
     i, j, k = view.focus
     field = f"{name}.{k}" if name in PARAMETERS else f"{name}.{i}.{j}.{k}"
     value = view.given_row(name, i, j)[k]
-    label = group(symbol(name, view), el("small", address(view, name)))
-    spoken = f"{view.title(name)}, {spoken_place(view, name)}"
+    label = group(symbol(name, view), el("small", view.address(name)))
+    spoken = f"{view.title(name)}, {view.spoken_place(name)}"
     return slider(field, label, spoken, plain(value), fixed(value, 2), _span(view, name), wrong)
 
 

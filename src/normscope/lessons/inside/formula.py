@@ -1,19 +1,27 @@
 """The mathematics beside the stage: the step in letters, with numbers, what to notice, and a check by differences."""
 
+from collections.abc import Sequence
+from functools import lru_cache
+
+from ...differences import Difference, difference
+from ...norm import Norm
 from ...page.controls import button
 from ...page.html import Html, el, region
 from ...page.numbers import fixed, general
+from ...tracing import trace
 from ...views.formula import ROOT, TEXTBOOK, expression, substituted
 from ...views.formula import symbol as letter
 from ...views.notation import Expr, Literal, equation
 from .layer import FOLDED
-from .places import address
-from .slope import slope
 from .view import View
 from .words import notices
 
 MOST_TERMS = 17  # of a sum: a row of the largest symbolic tensor, or a window and what is left out
+MOST_CELLS = 2048  # that are computed three times for one finite difference
+SLOPES = {"dx": "x", "dgamma": "gamma", "dbeta": "beta"}
 OPENED = {"xhat": ROOT | {"xr", "mr"}, "across": TEXTBOOK, "dx": TEXTBOOK}  # steps written out a second way
+
+Rows = tuple[tuple[float, ...], ...]
 
 
 def formula(view: View) -> Html:
@@ -23,7 +31,7 @@ def formula(view: View) -> Html:
     said = (el("p", text, class_="notice") for text in notices(name, view.norm, state.dy == "ones"))
     onward = name == view.steps[-1] and not state.back
     way = el("p", button("Walk on: the gradients, from dy back to dx", "back:1")) if onward else None
-    return region(el("div", *lines, slope(view), *said, way, id="formula", class_="formula"), "formula")
+    return region(el("div", *lines, _slope(view), *said, way, id="formula", class_="formula"), "formula")
 
 
 def _equations(view: View, name: str) -> list[Html]:
@@ -35,7 +43,7 @@ def _equations(view: View, name: str) -> list[Html]:
     left = letter(view.program, name)
     return [
         equation(left, *rights),
-        el("p", f"{address(view, name)}{kept}:", class_="where"),
+        el("p", f"{view.address(name)}{kept}:", class_="where"),
         el("div", equation(left, numbers, Literal(fixed(view.value(name)))), class_="numbers", **_scrolled(view, name)),
     ]
 
@@ -73,3 +81,43 @@ def _more(view: View, step: str) -> str:
         return f"… {hidden:,} more" if hidden else ""
     hidden = view.sizes["B"] * view.sizes["S"] - len(view.rows)
     return f"… {hidden:,} rows of 0" if hidden and over else ""
+
+
+def _slope(view: View) -> Html | None:
+    """The sentence beside a gradient of x, gamma or beta; nothing at any other step."""
+    name = SLOPES.get(view.state.step, "")
+    if not name:
+        return None
+    rows = [view.focus[:2]] if name == "x" else view.rows
+    count = len(rows) * view.sizes["d"]
+    if count > MOST_CELLS:
+        text = f"No finite difference here: it would compute {count:,} cells three times. ns.difference does."
+        return el("p", text, class_="where")
+    found = _difference(view, name, rows)
+    text = (
+        f"Finite difference, in float64: {name} here ± {general(found.step)} moves the loss sum(dy · y) by "
+        f"{general(found.high - found.low)}, a slope of {fixed(found.slope)}. "
+        f"d{name} is {fixed(view.value(f'd{name}'))}."
+    )
+    return el("p", text, class_="where check")
+
+
+def _difference(view: View, name: str, rows: list[tuple[int, int]]) -> Difference:
+    """That of the focus, from the given numbers: a row is all that x here can move."""
+    x, dy = (tuple(_floats(view.given[each][i][j]) for i, j in rows) for each in ("x", "dy"))
+    parameters = {each: _floats(view.given[each]) for each in view.parameters}
+    k = view.window[2].start + view.focus[2]
+    return _found(view.norm, x, dy, tuple(parameters.items()), name, (0, 0, k) if name == "x" else (k,))
+
+
+@lru_cache(maxsize=64)
+def _found(
+    norm: Norm, x: Rows, dy: Rows, parameters: tuple[tuple[str, tuple[float, ...]], ...], name: str, at: tuple[int, ...]
+) -> Difference:
+    given = {each: list(cells) for each, cells in parameters}
+    made = trace([list(map(list, x))], norm, given.get("gamma"), given.get("beta"), dy=[list(map(list, dy))])
+    return difference(made, name, at)
+
+
+def _floats(cells: Sequence[float]) -> tuple[float, ...]:
+    return tuple(map(float, cells))

@@ -9,7 +9,6 @@ from ...page.numbers import general
 from ...rungs import Rung
 from ...rungs import ladder as rungs_of
 from ...views.policies import KINDS
-from .places import address
 from .rounding import usual
 from .view import View
 
@@ -33,7 +32,7 @@ ORDERS = {
 def ladder(view: View) -> Html:
     """A fold that says what it holds; computed only when it is open."""
     name = view.pinned[0] if view.pinned else view.state.step
-    title = f"Ladder of {address(view, name)}"
+    title = f"Ladder of {view.address(name)}"
     is_open = view.state.ladder
     switch = el(
         "button",

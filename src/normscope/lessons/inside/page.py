@@ -8,7 +8,7 @@ from ...page.controls import Complaint
 from ...page.html import Html, el, group
 from ..sources import Source
 from ..state import Query, act, complaint, read, write
-from . import panels, settings
+from . import panels
 from .actions import LOOKING, done
 from .cell import cell
 from .copies import copies
@@ -53,10 +53,10 @@ def draw(state: State, sources: Mapping[str, Source]) -> Html:
     wrong = Complaint(field, value, text)
     named = {name: source.title for name, source in sources.items()}
     side = el("div", formula(view), cell(view, wrong), ladder(view), class_="side")
-    paging = settings.paging(view, wrong)  # before the settings, which show what no other control has taken
+    paging = panels.paging(view, wrong)  # before the settings, which show what no other control has taken
     return group(
         el("header", el("h1", TITLE), _lead(view), class_="lead"),
-        settings.settings(view, named, wrong),
+        panels.settings(view, named, wrong),
         el("div", panels.heading(view), stage(view), paging, side, class_="bench"),
         panels.walk(view),
         _steps(view),

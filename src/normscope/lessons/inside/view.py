@@ -17,6 +17,8 @@ from .numbers import numbers_of
 from .rounding import policy_name
 from .state import State
 
+SPOKEN = {"B": "batch", "S": "token", "d": "feature"}
+
 
 @dataclass(frozen=True)
 class View:
@@ -147,6 +149,22 @@ class View:
         axes = self.axes(name)
         places = dict(zip(axes, at, strict=True))
         return places.get("B", 0), places.get("S", 0), places.get("d", 0)
+
+    def place(self, name: str) -> dict[str, int]:
+        """Where the focus is in the whole tensor, along the axes of a value."""
+        at = zip("BSd", (part.start + i for part, i in zip(self.window, self.focus, strict=True)), strict=True)
+        return {axis: i for axis, i in at if axis in self.axes(name)}
+
+    def address(self, name: str) -> str:
+        """`xhat[0, 1, 2]`, as code would have it."""
+        return f"{name}[{', '.join(map(str, self.place(name).values()))}]"
+
+    def spoken_place(self, name: str) -> str:
+        """`batch 0, token 1 (cat), feature 2`."""
+        words = [f"{SPOKEN[axis]} {i}" for axis, i in self.place(name).items()]
+        if self.source.tokens and "S" in self.axes(name):
+            words[1] += f" ({self.source.tokens[self.place(name)['S']]})"
+        return ", ".join(words)
 
     def relation(self, name: str) -> tuple[str, bool]:
         """How cells of `name` hang on the pinned cell: feeds, reads or nothing; and whether row by row."""
