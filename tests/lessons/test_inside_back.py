@@ -220,7 +220,8 @@ def test_the_numpy_copy_goes_back_too(query):
 
 
 def test_the_other_copies_go_back_too():
-    assert "dx, dgamma, dbeta, = torch.autograd.grad(y, (x, gamma, beta,), dy)" in page("back=1&copy=pytorch").text
+    assert "dx, dgamma, dbeta = torch.autograd.grad(y, [x, gamma, beta], dy)" in page("back=1&copy=pytorch").text
+    assert "(dx,) = torch.autograd.grad(y, [x], dy)" in page("back=1&copy=pytorch&affine=none").text
     assert "autograd" not in page("copy=pytorch").text
     latex = page("back=1&copy=latex").one("pre").text
     assert r"d\gamma_{i} &= \sum_{b,s} dy_{b,s,i} \cdot \hat{x}_{b,s,i}" in latex

@@ -80,9 +80,8 @@ def _autograd(view: View, forward: str) -> list[str]:
         return [forward]
     names = ["x", *view.parameters]
     wanted = [f"{name}.requires_grad_()" for name in names]
-    gradients = ", ".join(f"d{name}" for name in names)
-    listed = f"({', '.join(names)},)"
-    return [*wanted, forward, f"{gradients}, = torch.autograd.grad(y, {listed}, dy)"]
+    gradients = ", ".join(f"d{name}" for name in names) if view.parameters else "(dx,)"
+    return [*wanted, forward, f"{gradients} = torch.autograd.grad(y, [{', '.join(names)}], dy)"]
 
 
 def _data(view: View, make: str, with_eps: bool = True) -> list[str]:

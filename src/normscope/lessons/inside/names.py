@@ -34,6 +34,7 @@ TITLES = {
 WORDS = {  # on the scrubber
     "mr": "",
     "xr": "",
+    "w": "",
     "gain": "",
     "mean_dxhat": "mean",
     "mean_dxhat_xhat": "",
