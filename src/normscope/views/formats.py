@@ -96,7 +96,7 @@ class Format:
             return value
         nearest = abs(value)
         if nearest < 2 * self.largest:
-            place = self.place(value)
+            place = max(math.frexp(nearest)[1] - 1 - self.fraction, self.last)  # `place`, without its calls
             nearest = math.ldexp(round(math.ldexp(nearest, -place)), place)  # Python's round takes a tie to even
         if nearest > self.largest:
             nearest = self.largest if saturate else self.beyond
