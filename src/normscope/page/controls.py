@@ -130,7 +130,7 @@ class Decades(NamedTuple):
 def placed(field: str, label: str, value: str, place: str, span: Span, wrong: Complaint) -> Html:
     """A slider and a number field for one number, where the slider's places are not the number's own.
 
-    The slider sends `place.FIELD`, the field FIELD.
+    The slider sends `drag.FIELD` with its place, the field FIELD with the number.
     """
     reach = el(
         "input",
@@ -140,7 +140,7 @@ def placed(field: str, label: str, value: str, place: str, span: Span, wrong: Co
         max=f"{span.high:g}",
         step=f"{span.step:g}",
         value=place,
-        data_do=f"place.{field}",
+        data_do=f"drag.{field}",
         aria_label=label,
         aria_valuetext=f"{label}: {value}",
     )

@@ -90,7 +90,8 @@ def error(value: Fraction | float, exact: Fraction | float, storage: str) -> flo
         return inf
     if not exact:
         return 0.0 if not value else inf  # beside nothing, anything is too much
-    return float(abs(Fraction(value) - exact) / FORMATS[storage].ulp(Fraction(exact)))
+    right = Fraction(exact)
+    return float(abs(Fraction(value) - right) / FORMATS[storage].ulp(right))
 
 
 def curves_of(state: State) -> Curves:

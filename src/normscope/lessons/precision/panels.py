@@ -6,7 +6,7 @@ from ...errors import NormscopeError
 from ...norm import Norm
 from ...page.controls import button, check_box, choices
 from ...page.html import Html, el, group, raw, region
-from ...page.numbers import MINUS, fixed
+from ...page.numbers import MINUS, fixed, general
 from ...rungs import Rung, ladder
 from ...views.policies import KINDS, Policy
 from .curves import outcome
@@ -39,7 +39,7 @@ def framed(label: str) -> dict[str, str | int]:
 
 def _policy(reading: Reading, is_here: bool) -> Html:
     policy = reading.policy
-    name = group(policy.name, " ◂" if is_here else "", el("small", order(policy)))
+    name = group(policy.name, " ◂" if is_here else "", " ", el("small", order(policy)))
     figures = (
         policy.statistics,
         policy.cells,
@@ -86,7 +86,7 @@ def percent(share: float) -> str:
     >>> percent(0.5), percent(9.9999e-06), percent(0.999999)
     ('50%', '0.001%', '100%')
     """
-    return f"{written(100 * share, 3)}%"
+    return f"{general(float(f'{100 * share:.3g}'))}%"
 
 
 def _who(share: float) -> str:

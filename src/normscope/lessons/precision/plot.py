@@ -95,7 +95,8 @@ def ways_table(state: State, ways: Ways) -> Html:
     heads = ("way", "variance", "off by, ulp", "safe to ratio")
     head = el("thead", el("tr", *(el("th", name, scope="col") for name in heads)))
     body = region(el("tbody", *rows, _stored(ways, curves.safe(STORAGE, most)), id="ways"), "ways")
-    return el("div", el("table", head, body, class_="figures ways-table"), **framed("The variance by each way"))
+    table = el("div", el("table", head, body, class_="figures ways-table"), **framed("The variance by each way"))
+    return el("section", el("h2", "The variance of this row"), _exact(ways), table)
 
 
 @lru_cache(maxsize=8)

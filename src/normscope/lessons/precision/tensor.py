@@ -117,7 +117,7 @@ def _line(at: int, losses: list[tuple[Reading, ...]]) -> Html:
     shares = [reading.share for reading in own if reading.share == reading.share]
     eps = percent(max(shares)) if shares else "undefined"
     cells = (
-        el("td", ulps(reading.worst), el("small", f"breaks at {reading.overflow}") if reading.overflow else None)
+        el("td", ulps(reading.worst), " ", el("small", f"breaks at {reading.overflow}") if reading.overflow else None)
         for reading in own
     )
     return el("tr", el("th", own[0].policy.name, scope="row"), *cells, el("td", told), el("td", eps))
