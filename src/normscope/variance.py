@@ -5,6 +5,7 @@ Chan, Golub and LeVeque 1983, https://doi.org/10.1080/00031305.1983.10483115, co
 
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from math import isqrt
 from typing import Any
 
@@ -19,6 +20,7 @@ from .views.policies import Policy, find
 from .views.rounding import evaluate
 
 
+@lru_cache(maxsize=32)
 def two_pass(pattern: str = "[d]") -> Program:
     """The mean of the squares of x - mu: the definition, and what `steps.forward` computes.
 
@@ -35,6 +37,7 @@ def two_pass(pattern: str = "[d]") -> Program:
     return build.program()
 
 
+@lru_cache(maxsize=32)
 def one_pass(pattern: str = "[d]") -> Program:
     """The mean square less the squared mean: one look at x, and the two cancel where the mean is large.
 
@@ -55,6 +58,7 @@ def one_pass(pattern: str = "[d]") -> Program:
     return build.program()
 
 
+@lru_cache(maxsize=32)
 def chunked(pattern: str = "[k c]") -> Program:
     """The statistics of k chunks of c cells each, merged: what lies within the chunks and what between them.
 

@@ -99,12 +99,12 @@ def test_a_row_has_its_mean_and_its_spread_and_is_the_same_again(shape):
 
 
 def test_the_table_turns_and_a_cell_is_selected():
-    tree = after("first:8", "sel:error.0.3")
+    tree = after("d:16", "first:8", "sel:error.0.3")
     (cell,) = tree.all("td", aria_selected="true")
     assert cell.attributes["tabindex"] == "0" and tree.all("td", tabindex="0") == [cell]
     assert cell in tree.one("tbody", data_t="error").all("td")
     assert [head.text for head in tree.one("thead", id="row-head").all("th")][1:] == [str(k) for k in range(9, 17)]
-    assert state("first:8", "sel:error.0.3") == "v=1&sel=error.11&first=8"
+    assert state("d:16", "first:8", "sel:error.0.3") == "v=1&d=16&sel=error.11&first=8"
     assert state("sel:y.0.5", "d:4") == "v=1&d=4&sel=y.3"
     assert state("sel:") == "v=1"
 
@@ -179,8 +179,8 @@ def test_sliders_stand_where_their_numbers_are():
         ("policy:half", "other", "'half' is not understood here."),
         ("format:float128", "other", "'float128' is not understood here."),
         ("sel:z.0.1", "other", "'z.0.1' is not understood here."),
-        ("sel:y.0.16", "other", "feature 17 is selected; the row has 16."),
-        ("first:3", "other", "first is 3; the table starts at a multiple of 8 below 16."),
+        ("sel:y.0.8", "other", "feature 9 is selected; the row has 8."),
+        ("first:3", "other", "first is 3; the table starts at a multiple of 8 below 8."),
         ("fault:none", "other", "'none' is not understood here."),
         ("source:mine", "other", "there is no source 'mine' here; there are minilm."),
         ("odd:1", "other", "there is no field 'odd' here."),

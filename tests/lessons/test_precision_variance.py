@@ -166,7 +166,7 @@ def test_the_one_pass_variance_is_hidden_until_it_is_guessed():
         (("fault:ort-40000",), "zero"),
         (("fault:jax-negative",), "negative"),
         (("policy:float32", "mean:1"), "near"),
-        (("policy:float32", "mean:2000"), "off"),
+        (("policy:float32", "d:16", "mean:2000"), "off"),
         (("fault:llama-squares",), "off"),
     ],
 )

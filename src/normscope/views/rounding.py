@@ -66,6 +66,8 @@ def rules(program: Program, sizes: Mapping[str, int], policy: Policy, kept: Mapp
         to = kept[step.name]
         first = computed(policy, to)
         made = tables[first.name][step.op](step, *args)
+        if to is first:
+            return Cells(made.shape, [to.round(value) for value in made.flat])
         return Cells(made.shape, [_round(first.round(value), to, policy) for value in made.flat])
 
     return dict.fromkeys(OPS, rule)

@@ -54,7 +54,7 @@ class State:
     mean: float = 10.0
     spread: float = 1.0
     eps: str = "1e-5"
-    d: int = 16
+    d: int = 8
     shape: str = "normal"
     seed: int = 0
     norm: str = "layer_norm"
