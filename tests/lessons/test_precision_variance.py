@@ -106,8 +106,8 @@ def test_the_safe_region_is_where_every_error_so_far_is_small(most):
     svg = tree.one("svg", id="error-curves")
     tinted, reach = svg.one("rect", class_="safe"), safe_by_hand(errors["storage"], most)
     x = float(tinted.attributes["x"].rstrip("%"))
-    width = 0 if reach is None else 83 * (np.log10(reach) + 1) / 8
-    assert x == 13 and float(tinted.attributes["width"].rstrip("%")) == pytest.approx(width, abs=0.02)
+    width = 0 if reach is None else 81 * (np.log10(reach) + 1) / 8
+    assert x == 15 and float(tinted.attributes["width"].rstrip("%")) == pytest.approx(width, abs=0.02)
     y = 230 - 220 * (np.log10(most) + 3) / 10
     assert float(tinted.attributes["y"]) == pytest.approx(y, abs=0.06)
     assert f"safe: at most {most} ulp" in svg.text
@@ -130,7 +130,7 @@ def test_the_numbers_of_the_plot_stand_in_its_table():
 def test_the_row_is_marked_on_the_plot():
     tree = page("v=1&mean=-300&spread=3&policy=float32&guess=shown")
     now = tree.one("svg", id="error-now")
-    at = 13 + 83 * 3 / 8
+    at = 15 + 81 * 3 / 8
     assert float(now.one("line").attributes["x1"].rstrip("%")) == pytest.approx(at, abs=0.01)
     error = number(ways(tree)["Welford"][1])
     y = 230 - 220 * (np.log10(error) + 3) / 10

@@ -23,7 +23,7 @@ def test_points_lie_by_their_powers_and_what_lies_outside_at_the_edge():
     discs = drawn(plot(1.0, 0.0, 1e9, math.inf)).one("svg", id="p-curves").all("circle")
     x = [float(disc.attributes["cx"].rstrip("%")) for disc in discs]
     y = [float(disc.attributes["cy"]) for disc in discs]
-    assert x == pytest.approx([13, 13 + 83 / 3, 13 + 2 * 83 / 3, 96], abs=0.01)
+    assert x == pytest.approx([15, 15 + 27, 15 + 54, 96], abs=0.01)
     assert y == [175, 230, 10, 10]
 
 
@@ -34,7 +34,7 @@ def test_what_is_no_number_ends_a_curve():
 
 def test_the_safe_region_reaches_as_far_as_it_is_told():
     tinted = drawn(plot(1, 1, 1, 1)).one("rect", class_="safe").attributes
-    assert (tinted["y"], tinted["width"]) == ("120.0", f"{round(83 * 2 / 3, 2)}%")
+    assert (tinted["y"], tinted["width"]) == ("120.0", "54.0%")
     assert float(tinted["height"]) == 110
     assert drawn(plot(1, 1, 1, 1, safe=(10.0, None))).one("rect", class_="safe").attributes["width"] == "0.0%"
 
@@ -42,7 +42,7 @@ def test_the_safe_region_reaches_as_far_as_it_is_told():
 def test_now_is_a_line_and_a_mark_for_each_number():
     tree = drawn(plot(1, 1, 1, 1), 100.0, (("square", 10.0), ("ring", math.nan)))
     svg = tree.one("svg", id="p-now")
-    assert float(svg.one("line").attributes["x1"].rstrip("%")) == pytest.approx(13 + 2 * 83 / 3, abs=0.01)
+    assert float(svg.one("line").attributes["x1"].rstrip("%")) == pytest.approx(15 + 54, abs=0.01)
     assert len(svg.all("rect")) == 1 and svg.all("circle") == []
 
 

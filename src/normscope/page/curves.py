@@ -12,7 +12,7 @@ from math import isfinite, log10
 from .html import Html, el, group, raw, region
 from .numbers import MINUS
 
-LEFT, RIGHT = 13.0, 96.0  # percent of the width where the axis begins and ends
+LEFT, RIGHT = 15.0, 96.0  # percent of the width where the axis begins and ends
 TOP, BOTTOM, FOOT = 10, 230, 36  # px: the plot's edges, and the room under it
 RADIUS = 3.5
 

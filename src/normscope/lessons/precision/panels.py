@@ -24,8 +24,10 @@ STEPS = {"x": "x", "stored": "x", "exact": "y", "y": "y", "error": "y"}
 
 def policies(state: State, row: Row64) -> Html:
     """Every named policy of the format: what it keeps, its variance, its worst error, what breaks first."""
-    heads = ("policy", "statistics", "cells", "variance", "worst, ulp", "breaks at")
-    head = el("thead", el("tr", *(el("th", name, scope="col") for name in heads)))
+    spread = "variance" if state.norm == "layer_norm" else "mean square"
+    heads = ("policy", "statistics", "cells", spread, "worst, ulp", "breaks at")
+    columns = el("tr", *(el("th", name, scope="col") for name in heads))
+    head = region(el("thead", columns, id="policies-head"), "policies-head")
     lines = (_policy(each, each.policy.name == state.policy) for each in row.readings)
     body = region(el("tbody", *lines, id="policies"), "policies")
     caption = el("caption", "The same row under the named policies")
