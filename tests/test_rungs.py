@@ -100,3 +100,9 @@ def test_what_is_undefined_has_no_error():
 def test_what_overflows_is_infinitely_wrong():
     found = rungs("q", (0, 1), [[1000, -1000]], ns.layer_norm())
     assert found["steps-fp16"].ulps == math.inf and found["steps-bf16"].ulps == 0.140625
+
+
+def test_an_error_that_no_float_counts_is_infinite():
+    found = rungs("y", (0,), [-1e30] * 3, ns.Norm("[d]", eps="1e-12"))
+    assert found["closed form"].text == "0" and found["float64"].value != 0
+    assert found["float64"].ulps == math.inf

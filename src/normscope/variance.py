@@ -5,7 +5,7 @@ Chan, Golub and LeVeque 1983, https://doi.org/10.1080/00031305.1983.10483115, co
 
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import isqrt
 from typing import Any
 
@@ -17,7 +17,7 @@ from .views import cells
 from .views.exact import EXACT
 from .views.formats import FORMATS
 from .views.policies import Policy, find
-from .views.rounding import evaluate
+from .views.rounding import evaluate, saturates
 
 
 @lru_cache(maxsize=32)
@@ -147,13 +147,14 @@ def variances(row: Sequence[float], policy: Policy | str = "float32", chunk: int
         made: float = evaluate(program, sizes, {"x": list(row)}, policy, program.axes[-1:])["var"].flat[0]
         return made
 
-    stored = [FORMATS[policy.storage].round(float(cell)) for cell in row]
+    storage, kept = FORMATS[policy.storage], FORMATS[policy.statistics]
+    stored = [storage.round(float(cell), saturate=saturates(policy, storage)) for cell in row]
     return {
         "exact": _exact(stored),
         "two-pass": var(two_pass()),
         "one-pass": var(one_pass()),
         "chunked": var(chunked()),
-        "Welford": welford(stored, FORMATS[policy.statistics].round)[1],
+        "Welford": welford(stored, partial(kept.round, saturate=saturates(policy, kept)))[1],
     }
 
 

@@ -148,6 +148,16 @@ def test_each_control_sets_its_field(action, query):
     assert state(action, query=query) == query
 
 
+EXTREMES = ["mean=-1e30", "mean=1e30&spread=5e-324", "spread=1e30&policy=float64", "eps=1/3", "eps=1e-300&spread=0"]
+
+
+@pytest.mark.parametrize("query", [f"{each}&ladder=1&guess=off" for each in EXTREMES])
+@pytest.mark.parametrize("policy", ["naive-e5m2", "naive-e4m3fn", "statistics-fp16"])
+def test_what_lies_far_out_is_drawn_too(query, policy):
+    rest = "" if "policy" in query else f"&policy={policy}"
+    assert page(f"v=1&{query}{rest}").one("section", id="rungs").text
+
+
 def test_a_slider_keeps_the_sign_of_the_mean():
     assert state("mean:-5", "drag.mean:3") == "v=1&mean=-1000"
 

@@ -148,6 +148,12 @@ def test_the_curves_end_where_storing_leaves_no_variance():
     assert 0 < len(marks) < len(rows)
 
 
+def test_a_row_beyond_the_largest_number_is_stored_as_it_and_so_is_its_variance():
+    tree = page("v=1&mean=1000&spread=1&policy=pytorch-e4m3fn&guess=near&d=4")
+    assert [cell.text for cell in tree.one("tbody", data_t="stored").all("td")] == ["448"] * 4
+    assert tree.one("p", id="exact-variance").text == "Exactly 0, of the stored row"
+
+
 # ---- predict, then reveal
 
 

@@ -91,7 +91,10 @@ def error(value: Fraction | float, exact: Fraction | float, storage: str) -> flo
     if not exact:
         return 0.0 if not value else inf  # beside nothing, anything is too much
     right = Fraction(exact)
-    return float(abs(Fraction(value) - right) / FORMATS[storage].ulp(right))
+    try:
+        return float(abs(Fraction(value) - right) / FORMATS[storage].ulp(right))
+    except OverflowError:  # more than a float64 counts
+        return inf
 
 
 def curves_of(state: State) -> Curves:
@@ -121,7 +124,7 @@ def outcome(state: State) -> str:
     """What the one-pass way gives for the row: `near`, `off`, `zero`, `negative`, or `beyond`: no finite number."""
     ways = ways_of(state)
     value = ways.found["one-pass"]
-    if not isfinite(value):
+    if not isfinite(value) or ways.exact != ways.exact:
         return "beyond"
     if is_near(value, Fraction(ways.exact)):
         return "near"

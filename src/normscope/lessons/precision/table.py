@@ -4,6 +4,7 @@ from functools import lru_cache
 from html import escape
 from math import log2
 
+from ...norm import exact_eps
 from ...page.controls import Complaint, Span, button, placed
 from ...page.grid import shade
 from ...page.html import Html, el, group, raw, region
@@ -48,11 +49,12 @@ def ulps(value: float) -> str:
 def sliders(state: State, wrong: Complaint) -> Html:
     """Mean, spread, eps and d: a slider each, on powers of ten, and a field that takes anything."""
     values = {"mean": plain(state.mean), "spread": plain(state.spread), "eps": state.eps}
+    sizes = {"mean": state.mean, "spread": state.spread, "eps": float(exact_eps(state.eps))}
     made = []
     for field, label, reach in SLIDERS:
         value = values[field]
         span = Span(reach.low, reach.high, reach.step)
-        made.append(_kept(field, placed(field, label, value, reach.place(float(value)), span, wrong)))
+        made.append(_kept(field, placed(field, label, value, reach.place(sizes[field]), span, wrong)))
     place = f"{round(log2(state.d))}"
     made.append(_kept("d", placed("d", "d, features", str(state.d), place, Span(*LENGTHS, 1), wrong)))
     return el("div", *made, el("p", SEEDED[state.shape], class_="hint"), class_="sliders")
