@@ -86,7 +86,7 @@ FAULTS: Mapping[str, Fault] = {
     ),
     "padding": Fault(
         "A row of padding",
-        "DeepSpeed’s kernel rounded var + 1e-12 to float16: a padded row has 0 under the root, and NaN is to be expected.",
+        "DeepSpeed’s kernel rounded var + 1e-12 to float16: a padded row has 0 under the root, and NaN follows.",
         f"{GITHUB}/deepspeedai/DeepSpeed/issues/581",
         {"mean": 0.0, "spread": 0.0, "eps": "1e-12", "policy": "steps-fp16"},
     ),
