@@ -117,3 +117,9 @@ def test_a_sum_over_rows_has_rungs():
         rung.name: rung for rung in ns.ladder([["1", "3"], ["5", "9"]], norm, "dgamma", (0, 1), dy=[[1, 2], [3, 4]])
     }
     assert found["float64"].value == 6 and found["float64"].ulps == 0
+
+
+def test_an_error_that_no_float_counts_is_infinite():
+    found = rungs("y", (0,), [-1e30] * 3, ns.Norm("[d]", eps="1e-12"))
+    assert found["closed form"].text == "0" and found["float64"].value != 0
+    assert found["float64"].ulps == math.inf

@@ -135,7 +135,10 @@ def _ulps(value: float, wanted: Exact, of: Format) -> float | None:
     if not isfinite(value):
         return inf
     near = _nearly(wanted)
-    return float(abs(Fraction(value) - near) / of.ulp(near))
+    try:
+        return float(abs(Fraction(value) - near) / of.ulp(near))
+    except OverflowError:  # beside 0, of which float64 has an ulp of 5e-324
+        return inf
 
 
 def _nearly(value: int | Fraction | Surd | Opaque) -> Fraction:

@@ -10,6 +10,7 @@ STATES = {
     "/axes": "v=1&x=9,-7;1,1&tokens=a,b&gamma=1,1&beta=0,0&sel=0,1",
     "/inside": "v=1&step=var&sel=mu.0.1&copy=csv",
     "/named": "v=1&panel=3&guesses=var:1/2&every=1",
+    "/precision": "v=1&do=fault:ort-40000&do=guess:zero&ladder=1&source=minilm",
     "/exercises": "v=1&count=3",
 }
 ADDRESS = "http://127.0.0.1/page.html"

@@ -17,6 +17,7 @@ from tests.lessons.dom import Node, parse
 STATES = {
     "/axes": ["", "v=1&x=9,1;2,-3&tokens=a,b&gamma=1,1&beta=0,0&sel=0,1", "v=1&do=eps:much"],
     "/inside": ["", "v=1&step=var&sel=mu.0.1&copy=csv", "v=1&source=minilm&step=y&copy=link", "v=1&do=eps:much"],
+    "/precision": ["", "v=1&do=fault:ort-40000&do=guess:zero&ladder=1", "v=1&do=spread:-1"],
     "/named": ["", "v=1&panel=3&guesses=var:1/2&every=1", "v=1&panel=4&opened=1&x=1,2,4&update=0,0,0"],
     "/exercises": ["", "v=1&seed=3&count=4&rational=1", "v=1&answers=0"],
 }
@@ -153,7 +154,7 @@ def test_a_query_that_one_lesson_alone_can_read(run, query):
 def test_a_query_that_many_can_read_needs_the_lesson(run):
     code, out, err = run("export", "v=1")
     assert (code, out, err.count("\n")) == (2, "", 1)
-    assert "inside and named" in err and "say --lesson, one of " in err
+    assert "inside and precision and named" in err and "say --lesson, one of " in err
     assert run("export", "v=1", "--lesson", "named") == (0, page("/named", "", {}).html, "")
     assert run("export", "", "--lesson", "/exercises") == (0, page("/exercises", "", {}).html, "")
 

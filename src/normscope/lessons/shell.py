@@ -25,6 +25,11 @@ ENTRIES = (
         "Follow a tensor through the layer, step by step and cell by cell: made up, a real model's, or your own.",
     ),
     Entry(
+        "/precision",
+        "Precision",
+        "The same row in bfloat16, float16 and eight bits, as real code rounds it: what is lost, where, and why.",
+    ),
+    Entry(
         "/named",
         "A named step",
         "The arithmetic of a block in exact fractions, up to the square root; the root by its name, until you open it.",

@@ -12,13 +12,20 @@ from . import sheet
 from .axes_lab import page as axes_lab
 from .home import home, missing, unreadable
 from .inside import page as inside
+from .precision import page as precision
 from .shell import document
 from .sources import Source
 from .state import split
 from .wiring import page as wiring
 
 HTML = "text/html; charset=utf-8"
-LESSONS: Mapping[str, ModuleType] = {"/axes": axes_lab, "/inside": inside, "/named": wiring, "/exercises": sheet}
+LESSONS: Mapping[str, ModuleType] = {
+    "/axes": axes_lab,
+    "/inside": inside,
+    "/precision": precision,
+    "/named": wiring,
+    "/exercises": sheet,
+}
 NONE: Mapping[str, Source] = {}
 
 Answer = tuple[int, str, str]

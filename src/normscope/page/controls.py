@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from math import log10
 from typing import NamedTuple
 
 from .html import Html, el, group, region
@@ -101,6 +102,52 @@ def slider(field: str, label: Html, spoken: str, value: str, shown: str, span: S
     named = {"data_do": field, "data_pair": field, "aria_label": f"{spoken}, exact"}
     exact = el("input", id=f"exact-{field}", **NUMBER, size=8, value=typed, **named, **joined)
     return el("div", el("span", label, class_="label"), reach, exact, message, class_="slider")
+
+
+class Decades(NamedTuple):
+    """The reach of a slider on powers of ten; its leftmost place stands for 0.
+
+    >>> reach = Decades(-2, 6, 0.05)
+    >>> reach.value(-2), reach.value(3), reach.value(0.05), reach.place(1000.0), reach.place(0.0)
+    (0.0, 1000.0, 1.12, '3', '-2')
+    """
+
+    low: float
+    high: float
+    step: float
+
+    def value(self, place: float) -> float:
+        """The number at a place, to three digits."""
+        return 0.0 if place <= self.low else float(f"{10 ** min(place, self.high):.3g}")
+
+    def place(self, value: float) -> str:
+        """The place nearest to a number's size."""
+        exponent = log10(abs(value)) if value else self.low
+        steps = round((min(max(exponent, self.low), self.high) - self.low) / self.step)
+        return f"{self.low + steps * self.step:.6g}"
+
+
+def placed(field: str, label: str, value: str, place: str, span: Span, wrong: Complaint) -> Html:
+    """A slider and a number field for one number, where the slider's places are not the number's own.
+
+    The slider sends `drag.FIELD` with its place, the field FIELD with the number.
+    """
+    reach = el(
+        "input",
+        type="range",
+        id=f"slide-{field}",
+        min=f"{span.low:g}",
+        max=f"{span.high:g}",
+        step=f"{span.step:g}",
+        value=place,
+        data_do=f"drag.{field}",
+        aria_label=label,
+        aria_valuetext=f"{label}: {value}",
+    )
+    typed, message, joined = wrong.take(field, value)
+    exact = el("input", id=f"set-{field}", **NUMBER, size=8, value=typed, data_do=field, **joined)
+    named = el("label", label, for_=f"set-{field}", class_="label")
+    return el("div", named, reach, exact, message, class_="slider")
 
 
 def check_box(field: str, label: str, is_on: bool) -> Html:

@@ -8,6 +8,7 @@ before an add is a fused multiply-add: it is not rounded on its own.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from ..axes import Axes
@@ -112,7 +113,7 @@ class Policy:
 
     def program(self, norm: Norm) -> Program:
         """The norm's program in this policy's order of operations."""
-        return FORMS[self.form](norm)
+        return _program(self.form, norm)
 
     def kept(self, norm: Norm) -> dict[str, Format]:
         """The format of every input and every step of a norm whose `...` is written out."""
@@ -138,6 +139,12 @@ class Policy:
         parts = f"x, gamma, beta and y in {self.storage}, statistics in {self.statistics}, cells in {self.cells}"
         single = "".join(f", {name} in {dtype}" for name, dtype in self.keep)
         return f"policy {self.name}: {parts}{single}; every step is rounded."
+
+
+@lru_cache(maxsize=256)
+def _program(form: str, norm: Norm) -> Program:
+    """Kept: a page asks for the same programs at every step of a slider."""
+    return FORMS[form](norm)
 
 
 def _named() -> dict[str, Policy]:

@@ -66,7 +66,8 @@ def rules(program: Program, sizes: Mapping[str, int], policy: Policy, kept: Mapp
         to = kept[step.name]
         first = computed(policy, to)
         made = tables[first.name][step.op](step, *args)
-        return Cells(made.shape, _round_all(first.round_all(made.flat), to, policy))
+        flat = first.round_all(made.flat)
+        return Cells(made.shape, flat if to is first else _round_all(flat, to, policy))
 
     return dict.fromkeys(OPS, rule)
 

@@ -1,0 +1,178 @@
+"""The page "Precision" in a browser: from the keyboard alone, after any edits, small screens by touch, axe."""
+
+import random
+from urllib.parse import unquote
+
+import pytest
+
+from normscope.lessons.site import respond
+from tests.browser.test_axe import faults, violations
+from tests.browser.test_lesson import tab_to
+from tests.browser.watching import address_settles, eventually, focus, settle, state
+
+
+def press(page, *keys):
+    for key in keys:
+        page.keyboard.press(key)
+    settle(page)
+
+
+def test_the_lesson_by_keyboard_alone(new_page, lab):
+    page = new_page(f"{lab}/precision")
+    tab_to(page, "set-format")
+    press(page, "ArrowUp")
+    assert "policy=pytorch-fp32" in state(page) and focus(page) == "set-format"
+    tab_to(page, "slide-mean")
+    press(page, *["ArrowRight"] * 3, "PageUp", "End")
+    assert "mean=1000000" in state(page) and page.input_value("#set-mean") == "1000000"
+    tab_to(page, "set-mean")
+    page.keyboard.press("Control+a")
+    page.keyboard.type("2000")
+    press(page, "Enter")
+    assert "mean=2000" in state(page) and focus(page) == "set-mean"
+    tab_to(page, "fault:ort-40000")
+    press(page, "Enter")
+    assert state(page).startswith("v=1&mean=40001.5") and page.inner_text("#ways tr:nth-child(2) td") == "?"
+    page.focus("#row-y [tabindex='0']")
+    press(page, "ArrowRight", "ArrowUp")
+    assert "sel=exact.1" in state(page)
+    tab_to(page, "guess:near")
+    press(page, "Space")
+    told = page.locator("#question .wrong")
+    assert told.is_visible() and page.inner_text("#ways tr:nth-child(2) td") == "0" and focus(page) == "guess:near"
+    tab_to(page, "set-ladder")
+    press(page, "Space")
+    assert page.locator("#rungs tbody tr").count() == 9 and focus(page) == "set-ladder"
+    tab_to(page, "set-source")
+    press(page, "ArrowDown")
+    assert page.locator("#tensor tbody tr").count() == 2
+    address_settles(page)
+    page.evaluate("history.back()")
+    eventually(lambda: "source" in state(page), False)
+
+
+def test_the_row_is_spoken_once_after_fast_steps(new_page, lab):
+    page = new_page(f"{lab}/precision")
+    page.evaluate("""() => {
+        const live = document.getElementById('live');
+        window.spoken = [];
+        new MutationObserver(() => window.spoken.push(live.textContent)).observe(live, {childList: true});
+    }""")
+    page.focus("#slide-mean")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    settle(page)
+    said = page.text_content("#say")
+    eventually(lambda: page.inner_text("#live"), said)
+    page.wait_for_timeout(600)
+    assert page.evaluate("window.spoken") == [said] and said.startswith("Mean 12.6, spread 1, under pytorch-bf16")
+
+
+class Person:
+    """Someone who tries everything in this lesson, by a seed."""
+
+    def __init__(self, page, seed):
+        self.page = page
+        self.draw = random.Random(seed)
+        self.done = []
+
+    def act(self):
+        """Do something; True if the focus must be where it was put."""
+        actions = {self.drag: 6, self.fill: 4, self.choose: 4, self.walk: 3, self.click: 5, self.go_back: 1}
+        action = self.draw.choices(list(actions), list(actions.values()))[0]
+        self.done.append(action.__name__)
+        action()
+        return action != self.go_back
+
+    def pick(self, selector):
+        found = self.page.locator(selector)
+        return found.nth(self.draw.randrange(found.count()))
+
+    def drag(self):
+        self.pick("main input[type=range]").focus()
+        for _ in range(self.draw.randint(1, 5)):
+            self.page.keyboard.press(self.draw.choice(["ArrowRight", "ArrowLeft", "PageUp", "Home", "End"]))
+
+    def fill(self):
+        field = self.pick("main input[type=text]")
+        field.fill(self.draw.choice(["0", "7", "12", "1e-3", "-40000", "1e20", "", "nonsense"]))
+        field.press("Enter")
+
+    def choose(self):
+        chooser = self.pick("main select:not(#set-source)")
+        chooser.select_option(index=self.draw.randrange(chooser.locator("option").count()))
+
+    def walk(self):
+        self.pick("#row-y td").click()
+        for _ in range(self.draw.randint(1, 4)):
+            self.page.keyboard.press(self.draw.choice(["ArrowRight", "ArrowDown", "ArrowLeft", "ArrowUp", "End"]))
+
+    def click(self):
+        self.pick("main button:not([aria-disabled=true])").click()
+
+    def go_back(self):
+        address_settles(self.page)
+        self.page.evaluate("history.back()")
+        self.page.wait_for_timeout(60)
+        if self.page.url == "about:blank":
+            self.page.go_forward()
+
+
+def test_the_page_is_what_respond_draws_after_anything(new_page, lab):
+    page = new_page(f"{lab}/precision")
+    person, seen = Person(page, 2), set()
+    while len(seen) < 30:
+        keeps_focus = person.act()
+        settle(page)
+        query = state(page)
+        seen.add(query)
+        told = f"{person.done[-3:]} led to {unquote(query)}"
+        assert page.evaluate("html => watched.difference(html)", respond("/precision", query)[2]) == "", told
+        assert not keeps_focus or focus(page) != "nothing", told
+
+
+def test_the_lesson_by_touch_at_320_pixels(new_page, lab):
+    phone = new_page(f"{lab}/precision", viewport={"width": 320, "height": 640}, has_touch=True, is_mobile=True)
+    box = phone.locator("#slide-spread").bounding_box()
+    phone.touchscreen.tap(box["x"] + box["width"] * 0.8, box["y"] + box["height"] / 2)
+    settle(phone)
+    assert "spread=" in state(phone)
+    phone.locator("#row-y td").nth(1).tap()
+    settle(phone)
+    assert "sel=y.1" in state(phone)
+    phone.locator("[data-do='guess:off']").tap()
+    settle(phone)
+    assert phone.locator("#question .judged").is_visible()
+    phone.locator("[data-do='fault:bert-eps']").tap()
+    settle(phone)
+    assert "fault=bert-eps" in state(phone)
+    assert phone.evaluate("watched.overflow()") == []
+    assert phone.evaluate("watched.smallTargets()") == []
+
+
+@pytest.mark.parametrize(
+    "query", ["ladder=1&source=minilm&guess=shown", "do=mean:much", "mean=-1e20&spread=1e-9&ladder=1&affine=seeded"]
+)
+def test_nothing_overflows_at_320_pixels(new_page, lab, query):
+    page = new_page(f"{lab}/precision?v=1&{query}", viewport={"width": 320, "height": 640})
+    page.locator("#plot-numbers summary").click()
+    assert page.evaluate("watched.overflow()") == []
+
+
+STATES = {
+    "refused": "do=mean:much",
+    "judged": "do=fault:ort-40000&do=guess:near",
+    "broken": "do=fault:bert-eps",
+    "ladder": "ladder=1&source=minilm",
+}
+CHANGED = [".sliders", ".rounding", "#tensor"]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing(new_page, lab, scheme):
+    page = new_page(bypass_csp=True, color_scheme=scheme, reduced_motion="reduce")
+    found = {"first view": violations(page, f"{lab}/precision", None)}
+    for name, query in STATES.items():
+        page.goto(f"{lab}/precision?v=1&{query}")
+        found[name] = faults(page, CHANGED)
+    assert {name: each for name, each in found.items() if each} == {}
