@@ -102,6 +102,7 @@ def larger(a: Any, b: Any) -> Any:
     return b if b > a or b != b else a
 
 
+PLAIN = frozenset({float, int, Fraction})
 FLOATS = Numbers(float, float_sum, float_mean, float_sqrt, float_recip)
 
 
@@ -171,8 +172,10 @@ def shape_of(nested: Any, name: str = "x") -> Shape:
 
     Raises ShapeError if they are ragged.
     """
-    if isinstance(nested, (float, int, str, bytes)) or not isinstance(nested, Sequence):  # the usual ones first
+    if isinstance(nested, (float, int, str, bytes)) or not isinstance(nested, Sequence):
         return ()
+    if PLAIN.issuperset(map(type, nested)):  # a row of numbers, as most are
+        return (len(nested),)
     inner = [shape_of(item, name) for item in nested]
     for at, other in enumerate(inner):
         if other != inner[0]:
