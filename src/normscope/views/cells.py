@@ -172,7 +172,7 @@ def shape_of(nested: Any, name: str = "x") -> Shape:
 
     Raises ShapeError if they are ragged.
     """
-    if isinstance(nested, (float, int, str, bytes)) or not isinstance(nested, Sequence):
+    if not isinstance(nested, (list, tuple)) and not _is_row(nested):
         return ()
     if PLAIN.issuperset(map(type, nested)):  # a row of numbers, as most are
         return (len(nested),)
@@ -184,6 +184,11 @@ def shape_of(nested: Any, name: str = "x") -> Shape:
                 "give every row the same number of cells."
             )
     return (len(inner), *(inner[0] if inner else ()))
+
+
+def _is_row(value: Any) -> bool:
+    """Whether a value that is neither list nor tuple is a sequence of cells."""
+    return not isinstance(value, (float, int, str, bytes)) and isinstance(value, Sequence)
 
 
 def flatten(nested: Any, name: str = "x") -> list[Any]:
