@@ -74,7 +74,8 @@ def compare(
     color: bool | None,
 ) -> str:
     """Run several norms on the tensor in FILE (.npy or .csv): which axes each reduces and which it keeps, how many
-    statistics that makes, how many outputs one cell moves, and xhat. gamma and beta are left out.
+    statistics that makes, how many outputs one cell moves (of batch_norm_eval with its running statistics held), and
+    xhat. gamma and beta are left out.
 
     Tables show a window of xhat; --json has full precision, and an xhat of more than 10,000 cells as a window unless
     --all is given: "window" then lists the index ranges that are shown of every axis.
@@ -135,7 +136,7 @@ def written(made: "Comparison", tensor: "Tensor", whole: bool, color: bool) -> s
 def _words(each: "Compared") -> list[str]:
     from ..page.text import table
 
-    return [f"  {line}" for line in table(list(each.axis.items()), "<<").splitlines()] + list(each.trace.notes)
+    return [f"  {line}" for line in table(list(each.axis.items()), "<<").splitlines()]
 
 
 def _running(each: "Compared", width: int, whole: bool, color: bool) -> list[str]:
@@ -149,7 +150,7 @@ def _running(each: "Compared", width: int, whole: bool, color: bool) -> list[str
     batches = f"{told.batches} batch{'es' * (told.batches != 1)}"
     shape = tuple(each.trace.sizes[axis] for axis in each.kept)
     after = f"after {batches}; {rule.title}, momentum {told.momentum:g}: {rule.rule}"
-    values = {f"running_mean {after}": told.mean, "running_var": told.var}
+    values = {f"running_mean {after}": told.mean, f"running_var {after}": told.var}
     return [tensor(title, each.kept, shape, value, None, None, width, whole, color) for title, value in values.items()]
 
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from .html import Html, el, group, region
 
+Joined = tuple[tuple[str, str | None], ...]  # attributes that join a field with its message
 MOST_TYPED = 20_000  # characters; what is pasted beyond them is cut, and still too much for any field
 NUMBER = {"type": "text", "inputmode": "decimal", "autocomplete": "off", "spellcheck": "false"}
 
@@ -57,8 +58,12 @@ class Span(NamedTuple):
 
 def select(field: str, label: str, options: Mapping[str, str], chosen: str) -> Html:
     """A labelled choice."""
-    drawn = _options(tuple(options.items()), chosen)
-    return _field(label, el("select", drawn, id=f"set-{field}", data_do=field), field)
+    return _select(field, label, tuple(options.items()), chosen)
+
+
+@lru_cache(maxsize=256)
+def _select(field: str, label: str, options: tuple[tuple[str, str], ...], chosen: str) -> Html:
+    return _field(label, el("select", _options(options, chosen), id=f"set-{field}", data_do=field), field)
 
 
 def grouped(field: str, label: str, groups: Iterable[tuple[str, Mapping[str, str]]], chosen: str) -> Html:
@@ -75,8 +80,14 @@ def _options(options: tuple[tuple[str, str], ...], chosen: str) -> Html:
 def entry(field: str, label: str, value: str, wrong: Complaint, width: int = 6, keys: str = "decimal") -> Html:
     """A labelled text field for a number, or for what a pad of digits has no keys for: `keys` "text"."""
     shown, message, joined = wrong.take(field, value)
+    return _entry(field, label, shown, width, keys, message, tuple(joined.items()))
+
+
+@lru_cache(maxsize=256)
+def _entry(field: str, label: str, shown: str, width: int, keys: str, message: Html | None, joined: Joined) -> Html:
+    """Kept, since most fields of a page stay as they are from one drawing to the next."""
     typed = {**NUMBER, "inputmode": keys, "maxlength": MOST_TYPED}
-    box = el("input", id=f"set-{field}", **typed, size=width, value=shown, data_do=field, **joined)
+    box = el("input", id=f"set-{field}", **typed, size=width, value=shown, data_do=field, **dict(joined))
     return _field(label, group(box, message), field)
 
 
@@ -85,6 +96,22 @@ def slider(field: str, label: Html, spoken: str, value: str, shown: str, span: S
 
     The slider sends `drag.FIELD`: however far it is drawn, that is one change.
     """
+    typed, message, joined = wrong.take(field, value)
+    return _slider(field, label, spoken, value, shown, span, typed, message, tuple(joined.items()))
+
+
+@lru_cache(maxsize=256)
+def _slider(
+    field: str,
+    label: Html,
+    spoken: str,
+    value: str,
+    shown: str,
+    span: Span,
+    typed: str,
+    message: Html | None,
+    joined: Joined,
+) -> Html:
     reach = el(
         "input",
         type="range",
@@ -98,9 +125,8 @@ def slider(field: str, label: Html, spoken: str, value: str, shown: str, span: S
         aria_label=spoken,
         aria_valuetext=f"{spoken}: {shown}",
     )
-    typed, message, joined = wrong.take(field, value)
     named = {"data_do": field, "data_pair": field, "aria_label": f"{spoken}, exact"}
-    exact = el("input", id=f"exact-{field}", **NUMBER, size=8, value=typed, **named, **joined)
+    exact = el("input", id=f"exact-{field}", **NUMBER, size=8, value=typed, **named, **dict(joined))
     return el("div", el("span", label, class_="label"), reach, exact, message, class_="slider")
 
 
