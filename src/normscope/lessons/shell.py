@@ -22,7 +22,7 @@ ENTRIES = (
     Entry(
         "/inside",
         "Inside LayerNorm",
-        "Follow a tensor through the layer, step by step and cell by cell: made up, a real model's, or your own.",
+        "Follow a tensor through the layer and back, cell by cell, in any precision: made up, a model's, or your own.",
     ),
     Entry(
         "/precision",
