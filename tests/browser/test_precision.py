@@ -1,11 +1,8 @@
 """The page "Precision" in a browser: from the keyboard alone, after any edits, small screens by touch, axe."""
 
-import random
-from urllib.parse import unquote
-
 import pytest
 
-from normscope.lessons.site import respond
+from tests.browser import walking
 from tests.browser.test_axe import faults, violations
 from tests.browser.test_lesson import tab_to
 from tests.browser.watching import address_settles, eventually, focus, settle, state
@@ -68,67 +65,33 @@ def test_the_row_is_spoken_once_after_fast_steps(new_page, lab):
     assert page.evaluate("window.spoken") == [said] and said.startswith("Mean 12.6, spread 1, under pytorch-bf16")
 
 
-class Person:
+class Person(walking.Person):
     """Someone who tries everything in this lesson, by a seed."""
 
-    def __init__(self, page, seed):
-        self.page = page
-        self.draw = random.Random(seed)
-        self.done = []
-
-    def act(self):
-        """Do something; True if the focus must be where it was put."""
-        actions = {self.drag: 6, self.fill: 4, self.choose: 4, self.walk: 3, self.click: 5, self.go_back: 1}
-        action = self.draw.choices(list(actions), list(actions.values()))[0]
-        self.done.append(action.__name__)
-        action()
-        return action != self.go_back
-
-    def pick(self, selector):
-        found = self.page.locator(selector)
-        return found.nth(self.draw.randrange(found.count()))
+    def actions(self):
+        return {self.drag: 6, self.type: 4, self.choose: 4, self.walk: 3, self.click: 5, self.go_back: 1}
 
     def drag(self):
         self.pick("main input[type=range]").focus()
-        for _ in range(self.draw.randint(1, 5)):
-            self.page.keyboard.press(self.draw.choice(["ArrowRight", "ArrowLeft", "PageUp", "Home", "End"]))
+        self.keys("ArrowRight", "ArrowLeft", "PageUp", "Home", "End", most=5)
 
-    def fill(self):
-        field = self.pick("main input[type=text]")
-        field.fill(self.draw.choice(["0", "7", "12", "1e-3", "-40000", "1e20", "", "nonsense"]))
-        field.press("Enter")
+    def type(self):
+        texts = ["0", "7", "12", "1e-3", "-40000", "1e20", "", "nonsense"]
+        self.fill("main input[type=text]", self.draw.choice(texts))
 
     def choose(self):
-        chooser = self.pick("main select:not(#set-source)")
-        chooser.select_option(index=self.draw.randrange(chooser.locator("option").count()))
+        self.option("main select:not(#set-source)")
 
     def walk(self):
         self.pick("#row-y td").click()
-        for _ in range(self.draw.randint(1, 4)):
-            self.page.keyboard.press(self.draw.choice(["ArrowRight", "ArrowDown", "ArrowLeft", "ArrowUp", "End"]))
+        self.keys("ArrowRight", "ArrowDown", "ArrowLeft", "ArrowUp", "End", most=4)
 
     def click(self):
         self.pick("main button:not([aria-disabled=true])").click()
 
-    def go_back(self):
-        address_settles(self.page)
-        self.page.evaluate("history.back()")
-        self.page.wait_for_timeout(60)
-        if self.page.url == "about:blank":
-            self.page.go_forward()
-
 
 def test_the_page_is_what_respond_draws_after_anything(new_page, lab):
-    page = new_page(f"{lab}/precision")
-    person, seen = Person(page, 2), set()
-    while len(seen) < 30:
-        keeps_focus = person.act()
-        settle(page)
-        query = state(page)
-        seen.add(query)
-        told = f"{person.done[-3:]} led to {unquote(query)}"
-        assert page.evaluate("html => watched.difference(html)", respond("/precision", query)[2]) == "", told
-        assert not keeps_focus or focus(page) != "nothing", told
+    walking.walk(Person(new_page(f"{lab}/precision"), 2), 30)
 
 
 def test_the_lesson_by_touch_at_320_pixels(new_page, lab):

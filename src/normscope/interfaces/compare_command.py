@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from .options import decimal_comma, printing
+
 if TYPE_CHECKING:
     from ..comparison import Compared, Comparison
     from .files import Tensor
@@ -53,10 +55,9 @@ CONVENTIONS = ("pytorch", "keras")
     help="pytorch: the momentum weighs the new value; the running variance is unbiased. keras: the momentum weighs the "
     "old value; the running variance divides by n.",
 )
-@click.option("--decimal-comma", is_flag=True, help="Numbers in .csv files have decimal commas: 1,5;2,5.")
+@decimal_comma
 @click.option("--all", "whole", is_flag=True, help="Every cell of a large tensor, not a window.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, and nothing else, on stdout.")
-@click.option("--color/--no-color", default=None, help="Colour the tables or not.  [default: on a terminal]")
+@printing
 def compare(
     file: str,
     norms: str,
