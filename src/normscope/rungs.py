@@ -6,7 +6,7 @@ from fractions import Fraction
 from math import inf, isfinite
 from typing import Any
 
-from .axes import Axes, sized
+from .axes import Axes, sized, whole
 from .block import ExactTrace, exact
 from .errors import ExactError, NormError, ShapeError
 from .norm import Norm
@@ -80,11 +80,20 @@ def ladder(
         raise NormError(f"kind is {kind!r}; it must be one of {', '.join(KINDS)}.")
     made = exact(x, norm, gamma, beta, eps=norm.eps, dy=dy)
     at = [0] * len(made.sizes) if at is None else at
-    if len(at) != len(made.sizes) or not all(0 <= i < size for i, size in zip(at, made.sizes.values(), strict=True)):
+    if not _fits(at, tuple(made.sizes.values())):
         x_is = sized(made.program.axes, made.sizes)
-        raise ShapeError(f"at is {tuple(at)}; give the index of a cell along every axis of x {x_is}, from 0.")
+        raise ShapeError(f"at is {at!r}; give the index of a cell along every axis of x {x_is}, from 0.")
     wanted: Exact = _cell(made, step, at)
     return [*_exact_rungs(made, step, at, wanted), *_float_rungs(made, step, at, wanted, kind)]
+
+
+def _fits(at: Any, shape: tuple[int, ...]) -> bool:
+    """Whether `at` is the index of a cell: whole numbers from 0, one for every size."""
+    return (
+        isinstance(at, Sequence)
+        and len(at) == len(shape)
+        and all(whole(i) is not None and 0 <= i < size for i, size in zip(at, shape, strict=True))
+    )
 
 
 def _cell(made: Trace, name: str, at: Sequence[int]) -> Any:

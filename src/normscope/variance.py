@@ -137,18 +137,19 @@ def variances(row: Sequence[float], policy: Policy | str = "float32", chunk: int
     chunked 1.25
     Welford 1.25
 
-    Raises ShapeError for a chunk that does not divide the row, NormError for an unknown policy.
+    Raises ShapeError for a chunk that does not divide the row or for what is no row, DtypeError for a cell that
+    is no number, NormError for an unknown policy.
     """
-    policy = find(policy)
+    policy, row = find(policy), _row(row)
     size = _chunk(len(row), chunk)
     sizes = {"d": len(row), "k": len(row) // size, "c": size}
 
     def var(program: Program) -> float:
-        made: float = evaluate(program, sizes, {"x": list(row)}, policy, program.axes[-1:])["var"].flat[0]
+        made: float = evaluate(program, sizes, {"x": row}, policy, program.axes[-1:])["var"].flat[0]
         return made
 
     storage, kept = FORMATS[policy.storage], FORMATS[policy.statistics]
-    stored = [storage.round(float(cell), saturate=saturates(policy, storage)) for cell in row]
+    stored = [storage.round(cell, saturate=saturates(policy, storage)) for cell in row]
     return {
         "exact": _exact(stored),
         "two-pass": var(two_pass()),
@@ -156,6 +157,15 @@ def variances(row: Sequence[float], policy: Policy | str = "float32", chunk: int
         "chunked": var(chunked()),
         "Welford": welford(stored, partial(kept.round, saturate=saturates(policy, kept)))[1],
     }
+
+
+def _row(row: Any) -> list[float]:
+    """One row of numbers: a list, or an array of one dimension."""
+    row = row.tolist() if hasattr(row, "tolist") else row
+    rank = len(cells.shape_of(row, "row"))
+    if rank != 1:
+        raise ShapeError(f"row has {rank} dimension{'s' * (rank != 1)}; give one row of numbers, such as x[0].")
+    return [cells.number(cell, "row") for cell in row]
 
 
 def _exact(stored: Sequence[float]) -> Fraction | float:

@@ -65,6 +65,16 @@ def test_the_row_is_spoken_once_after_fast_steps(new_page, lab):
     assert page.evaluate("window.spoken") == [said] and said.startswith("Mean 12.6, spread 1, under pytorch-bf16")
 
 
+def test_a_field_that_was_typed_as_it_stood_follows_the_page_again(new_page, lab):
+    page = new_page(f"{lab}/precision?v=1&d=12")
+    page.fill("#set-d", "1")
+    page.fill("#set-d", "12")
+    press(page, "Enter")
+    page.click("[data-do='fault:cast-order']")
+    settle(page)
+    assert page.input_value("#set-d") == "8"
+
+
 class Person(walking.Person):
     """Someone who tries everything in this lesson, by a seed."""
 
@@ -113,6 +123,25 @@ def test_the_lesson_by_touch_at_320_pixels(new_page, lab):
     assert phone.evaluate("watched.smallTargets()") == []
 
 
+def places(page, *selectors):
+    return [page.locator(selector).first.bounding_box() for selector in selectors]
+
+
+def test_everything_stands_in_its_place_at_1440_pixels(new_page, lab):
+    page = new_page(f"{lab}/precision?v=1&ladder=1&mean=2", viewport={"width": 1440, "height": 900})
+    head, cell = places(page, ".ladder thead th:nth-child(4)", ".ladder tbody tr:nth-child(4) td:nth-child(4)")
+    assert (head["x"], head["width"]) == (cell["x"], cell["width"])
+    label, plot, presets, policies = places(page, ".curves .safe-label", ".curves .here", "#faults", "#policies")
+    assert label["y"] >= plot["y"] + plot["height"]  # the line of now never crosses the words
+    assert presets["x"] < policies["x"] and presets["y"] + presets["height"] < plot["y"]
+
+
+def test_presets_come_before_the_plot_on_a_phone(new_page, lab):
+    phone = new_page(f"{lab}/precision", viewport={"width": 390, "height": 844})
+    presets, plot = places(phone, "#faults", ".curves")
+    assert presets["y"] + presets["height"] < plot["y"] and presets["height"] < 400
+
+
 @pytest.mark.parametrize(
     "query", ["ladder=1&source=minilm&guess=shown", "do=mean:much", "mean=-1e20&spread=1e-9&ladder=1&affine=seeded"]
 )
@@ -128,7 +157,7 @@ STATES = {
     "broken": "do=fault:bert-eps",
     "ladder": "ladder=1&source=minilm",
 }
-CHANGED = [".sliders", ".rounding", "#tensor"]
+CHANGED = [".sliders", ".rounding", "#faults", "#rungs", "#tensor"]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -100,9 +100,20 @@ def test_y_sum_has_no_gradient_without_gamma():
     assert cells(strip(tree, "dy")) == [["1.00"] * 8] * 8 and cells(strip(tree, "centered")) == [["0.00"] * 8] * 8
     assert all(abs(float(c.replace("−", "-"))) < 1e-14 for row in cells(strip(tree, "dx")) for c in row)
     assert "the loss is y.sum(): every row of y sums to 0" in tree.one(id="formula").text
+    assert "rounding, to float64 here." in tree.one(id="formula").text
     assert "Only gamma makes dx differ from 0" in page("back=1&step=dx&dy=ones").one(id="formula").text
     pressed = {b.text: b.attributes["aria-pressed"] for b in tree.one(id="cell").all("button")}
     assert pressed == {"from the seed": "false", "all ones: the loss y.sum()": "true"}
+
+
+@pytest.mark.parametrize("rounding", ["pytorch", "steps"])
+def test_what_is_left_of_the_gradient_of_y_sum_is_its_formats_rounding(rounding):
+    query = f"affine=none&storage=float8_e4m3fn&rounding={rounding}&back=1&dy=ones&step=dx"
+    assert "what is left of it is rounding, to float8_e4m3fn here." in page(query).one(id="formula").text
+
+
+def test_a_dy_with_another_number_is_not_all_ones():
+    assert "y.sum()" not in page("affine=none&back=1&dy=ones&step=dx&edits=dy.0.0.0:2").one(id="formula").text
 
 
 def test_dy_is_edited_undone_and_seeded():
@@ -147,6 +158,50 @@ def test_a_finite_difference_stands_beside_a_gradient(step, cell):
     slope = float(text.partition("a slope of ")[2].split(". ")[0].replace("−", "-"))
     assert slope == pytest.approx(wanted, abs=2e-6) and text.endswith(f"{step} is {fixed(wanted)}.")
     assert not page("back=1&step=across").all("p", class_="check")
+
+
+def edited(numbers: list[str]) -> str:
+    """One row of these numbers, as an address has it."""
+    edits = ",".join(f"x.0.0.{k}:{number}" for k, number in enumerate(numbers))
+    return f"sizes=1,1,{len(numbers)}&edits={edits}&back=1&affine=none"
+
+
+@pytest.mark.parametrize(
+    ("numbers", "slope"),
+    [(["1e10", "10000000001", "10000000003"], True), (["1e12", "1000000000001", "1000000000003"], False)],
+)
+def test_a_finite_difference_far_from_0(numbers, slope):
+    text = page(f"{edited(numbers)}&step=dx").one("p", class_="check").text
+    gradient = float(text.rpartition("dx is ")[2].rstrip(".").replace("−", "-"))
+    if slope:
+        found = float(text.partition("a slope of ")[2].split(". ")[0].replace("−", "-"))
+        assert found == pytest.approx(gradient, rel=2e-3)
+    else:
+        assert text.startswith("No finite difference: no step is small enough here") and "slope" not in text
+
+
+@pytest.mark.parametrize("numbers", [["3"], ["2", "2", "2"]])
+@pytest.mark.parametrize("norm", ["layer_norm", "rms_norm"])
+def test_a_row_without_spread_and_without_eps_is_said_to_be_undefined(numbers, norm):
+    numbers = numbers if norm == "layer_norm" else ["0"] * len(numbers)
+    for step in ("xhat", "mean_dxhat_xhat", "along", "across", "dx"):
+        address = f"{edited(numbers)}&eps=0&norm={norm}&dy=ones&step={step}"
+        said = page(address).one(id="formula").text
+        assert "In this row variance + eps is 0" in said and "nan" not in said
+        assert "variance + eps is 0" not in page(address.replace("eps=0", "eps=1e-5")).one(id="formula").text
+    assert (
+        "no step is small enough" in said
+        and "variance + eps is 0" not in page(f"{edited(numbers)}&eps=0&step=c").one(id="formula").text
+    )
+    assert (
+        "Of d directions a row that is not" in page(f"{edited(numbers)}&norm={norm}&step=across").one(id="formula").text
+    )
+
+
+def test_a_sum_over_rows_of_which_one_is_undefined_has_no_number():
+    query = "sizes=1,2,2&edits=x.0.0.0:1,x.0.0.1:1&eps=0&back=1&step=dgamma"
+    text = page(query).one("p", class_="check").text
+    assert "moves the loss sum(dy · y) by NaN, a slope of NaN. dgamma is NaN." in text
 
 
 def test_long_rows_say_why_there_is_no_difference():

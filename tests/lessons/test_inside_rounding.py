@@ -153,3 +153,10 @@ def test_an_own_array_is_rounded_as_lists_are(tmp_path, dtype):
     tree = parse(respond("/inside", "v=1&source=own&storage=float16&rounding=steps&back=1&step=dx", sources)[2])
     wanted = oracle(x, [1.0] * 8, [0.0] * 8, np.float16, "steps")
     assert cells(strip(tree, "xhat")) == [[short(value) for value in row] for row in wanted["xhat"].reshape(2, 8)]
+
+
+def test_the_order_of_pytorch_is_named_as_that_of_its_cpu_kernel():
+    tree = page("storage=bfloat16&rounding=pytorch&step=mr")
+    chosen = {option.attributes["value"]: option.text for option in tree.one("select", id="set-rounding").all("option")}
+    assert chosen["pytorch"] == "as PyTorch's CPU kernel"
+    assert "PyTorch's CPU kernel for narrow formats takes x·r − μ·r" in tree.one(id="formula").text

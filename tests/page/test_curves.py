@@ -39,6 +39,12 @@ def test_the_safe_region_reaches_as_far_as_it_is_told():
     assert drawn(plot(1, 1, 1, 1, safe=(10.0, None))).one("rect", class_="safe").attributes["width"] == "0.0%"
 
 
+def test_what_the_tint_means_stands_under_the_plot():
+    svg = drawn(plot(1, 1, 1, 1)).one("svg", id="p-curves")
+    label, swatch = svg.one("text", class_="safe-label"), svg.one("rect", class_="swatch")
+    assert label.text == "safe here" and float(label.attributes["y"]) > float(swatch.attributes["y"]) > 230
+
+
 def test_now_is_a_line_and_a_mark_for_each_number():
     tree = drawn(plot(1, 1, 1, 1), 100.0, (("square", 10.0), ("ring", math.nan)))
     svg = tree.one("svg", id="p-now")

@@ -13,7 +13,8 @@ from .html import Html, el, group, raw, region
 from .numbers import MINUS
 
 LEFT, RIGHT = 15.0, 96.0  # percent of the width where the axis begins and ends
-TOP, BOTTOM, FOOT = 10, 230, 36  # px: the plot's edges, and the room under it
+TOP, BOTTOM, FOOT = 10, 230, 54  # px: the plot's edges, and the room under it
+SWATCH = 12  # px
 RADIUS = 3.5
 
 
@@ -96,8 +97,13 @@ def _safe(plot: Plot) -> Html:
     tinted = el("rect", x=f"{LEFT}%", y=y, width=f"{round(end - LEFT, 2)}%", height=round(BOTTOM - y, 1), class_="safe")
     line = el("line", x1=f"{LEFT}%", x2=f"{end}%", y1=y, y2=y, class_="limit")
     side = el("line", x1=f"{end}%", x2=f"{end}%", y1=y, y2=BOTTOM, class_="limit")
-    words = el("text", plot.safe_label, x=f"{LEFT + 1}%", y=y - 5, class_="safe-label")
-    return group(tinted, line, side, words)
+    return group(tinted, line, side, *_safe_key(plot))
+
+
+def _safe_key(plot: Plot) -> tuple[Html, Html]:
+    """What the tint means, under the plot: in it the line of now would cross the words."""
+    swatch = el("rect", x=0, y=BOTTOM + FOOT - SWATCH - 2, width=SWATCH, height=SWATCH, class_="swatch")
+    return swatch, el("text", plot.safe_label, x=SWATCH + 6, y=BOTTOM + FOOT - 4, class_="safe-label")
 
 
 def _grid(plot: Plot) -> Html:

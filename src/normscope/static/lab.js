@@ -180,6 +180,10 @@ main.addEventListener('change', ({target}) => {
   else send(target, true);
 });
 
+main.addEventListener('focusout', ({target}) => {  // left without a change: it holds what it held, and nothing waits
+  if (target === typing && target.localName === 'input') typing = null;
+});
+
 async function openFile({files: [file], dataset: {file: field, most}}) {  // read here, for this page's own server
   if (file) sendText(field, await file.slice(0, 4 * most).text(), most);
 }

@@ -24,7 +24,7 @@ ONCE = "once"
 
 
 def scale_and_shift(norm: Norm) -> Program:
-    """xhat as x * r - mu * r: PyTorch's LayerNorm kernel for narrow formats, `x * scale + bias`.
+    """xhat as x * r - mu * r: PyTorch's LayerNorm kernel for narrow formats on a CPU, `x * scale + bias`.
 
     https://github.com/pytorch/pytorch/blob/v2.13.0/aten/src/ATen/native/cpu/layer_norm_kernel.cpp; that 2.13
     does so for float16 and bfloat16 and not for float32 is seen from its output bits (tests/golden).
@@ -179,6 +179,14 @@ def _of(storage: str, short: str) -> list[Policy]:
 POLICIES = _named()
 KINDS = tuple(dict.fromkeys(name.rpartition("-")[0] for name in POLICIES if name.endswith(BFLOAT16.short)))
 SINGLE = tuple(name for name in POLICIES if name.rpartition("-")[0] not in KINDS or name == "pytorch-fp32")
+
+
+def strict(policy: Policy) -> Policy:
+    """The policy without saturation: what lies beyond the largest number is no finite number.
+
+    Up to the first such value it rounds as the policy does, and so tells which that is.
+    """
+    return replace(policy, saturate=False)
 
 
 def find(policy: Policy | str) -> Policy:

@@ -10,7 +10,7 @@ from ...conventions import CONVENTIONS
 from ...errors import NormError, StateError
 from ...norm import exact_eps
 from ...page.numbers import plain
-from ..state import FLAG, PAIR, Codec, choice, finite, whole_numbers
+from ..state import FLAG, PAIR, Codec, choice, finite, whole_number, whole_numbers
 
 Numbers = tuple[float, ...]
 Pairs = tuple[tuple[str, str], ...]
@@ -94,7 +94,7 @@ def _pairs(text: str) -> Pairs:
 
 NUMBERS: Codec = (_numbers, _written)
 PAIRS: Codec = (_pairs, lambda pairs: ";".join(map(":".join, pairs)))
-WHOLE: Codec = (lambda text: whole_numbers(text)[0], str)
+WHOLE: Codec = (whole_number, str)
 CODECS: Mapping[str, Codec] = {
     "x": (lambda text: tuple(map(_numbers, text.split(";"))), lambda rows: ";".join(map(_written, rows))),
     "tokens": (_words, _joined),

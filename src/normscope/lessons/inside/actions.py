@@ -11,7 +11,7 @@ from ...norm import exact_eps
 from ...page.numbers import plain
 from ...program import Program
 from ..sources import Source
-from ..state import finite, whole_numbers
+from ..state import finite, whole_number
 from .layer import check, norm_of, place, program_of, source_of, step_names, window_of
 from .rounding import roundings
 from .state import CODECS, DRAGGED, EDITABLE, Edit, State, cell_id
@@ -85,7 +85,7 @@ def _source(state: State, value: str, sources: Mapping[str, Source]) -> State:
 def _size(axis: int) -> Callable[..., State]:
     def resize(state: State, value: str, sources: Mapping[str, Source]) -> State:
         sizes = list(source_of(state, sources).shape)
-        sizes[axis] = int(value)
+        sizes[axis] = whole_number(value)
         return replace(state, sizes=tuple(sizes), at=None, sel="", edits=())
 
     return resize
@@ -98,7 +98,7 @@ def _page(axis: int) -> Callable[..., State]:
         source = source_of(state, sources)
         window = window_of(state, source)
         corner = [shown.start for shown in window]
-        corner[axis] = max(0, min(int(value), source.shape[axis] - len(window[axis])))
+        corner[axis] = max(0, min(whole_number(value), source.shape[axis] - len(window[axis])))
         return replace(state, at=tuple(corner), sel="")
 
     return turn
@@ -169,7 +169,7 @@ def _plain_field(field: str) -> Callable[..., State]:
 
 
 def _seed(state: State, value: str, sources: Mapping[str, Source]) -> State:
-    return replace(state, seed=whole_numbers(value)[0], edits=())
+    return replace(state, seed=whole_number(value), edits=())
 
 
 ACTIONS: Mapping[str, Callable[[State, str, Mapping[str, Source]], State]] = {

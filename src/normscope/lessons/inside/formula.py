@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import lru_cache
+from math import isnan
 
 from ...differences import Difference, difference
 from ...norm import Norm
@@ -14,10 +15,11 @@ from ...views.formula import symbol as letter
 from ...views.notation import Expr, Literal, equation
 from .layer import FOLDED
 from .view import View
-from .words import notices
+from .words import UNDEFINED, notices
 
 MOST_TERMS = 17  # of a sum: a row of the largest symbolic tensor, or a window and what is left out
 MOST_CELLS = 2048  # that are computed three times for one finite difference
+NO_STEP = "No finite difference: no step is small enough here beside the row's √(variance + eps), in float64."
 SLOPES = {"dx": "x", "dgamma": "gamma", "dbeta": "beta"}
 OPENED = {"xhat": ROOT | {"xr", "mr"}, "across": TEXTBOOK, "dx": TEXTBOOK}  # steps written out a second way
 
@@ -28,10 +30,19 @@ def formula(view: View) -> Html:
     """The step in letters, the same with the numbers of the pinned place, and what to notice."""
     name, state = view.state.step, view.state
     lines = _equations(view, name) if name in view.program.by_name else []
-    said = (el("p", text, class_="notice") for text in notices(name, view.norm, state.dy == "ones"))
+    said = [el("p", text, class_="notice") for text in _said(view)]
     onward = name == view.steps[-1] and not state.back
     way = el("p", button("Walk on: the gradients, from dy back to dx", "back:1")) if onward else None
     return region(el("div", *lines, _slope(view), *said, way, id="formula", class_="formula"), "formula")
+
+
+def _said(view: View) -> list[str]:
+    """What to notice, with what holds for these numbers alone."""
+    name, policy = view.state.step, view.trace.policy
+    are_ones = view.state.dy == "ones" and not any(cell.startswith("dy.") for cell, _ in view.state.edits)
+    said = notices(name, view.norm, are_ones, policy.storage if policy else "float64")
+    is_behind = view.steps.index(name) >= view.steps.index("xhat")
+    return [*said, UNDEFINED] if is_behind and view.value("v") == 0 and isnan(view.value("xhat")) else said
 
 
 def _equations(view: View, name: str) -> list[Html]:
@@ -94,10 +105,12 @@ def _slope(view: View) -> Html | None:
         text = f"No finite difference here: it would compute {count:,} cells three times. ns.difference does."
         return el("p", text, class_="where")
     found = _difference(view, name, rows)
+    gradient = f"d{name} is {fixed(view.value(f'd{name}'))}."
+    if found.slope is None:
+        return el("p", f"{NO_STEP} {gradient}", class_="where check")
     text = (
         f"Finite difference, in float64: {name} here ± {general(found.step)} moves the loss sum(dy · y) by "
-        f"{general(found.high - found.low)}, a slope of {fixed(found.slope)}. "
-        f"d{name} is {fixed(view.value(f'd{name}'))}."
+        f"{general(found.high - found.low)}, a slope of {fixed(found.slope)}. {gradient}"
     )
     return el("p", text, class_="where check")
 

@@ -9,21 +9,20 @@ from ...page.numbers import general
 from ...rungs import Rung
 from ...rungs import ladder as rungs_of
 from ...views.policies import KINDS
+from ..rungs_table import rungs_table
 from .rounding import usual
 from .view import View
 
 MOST_FEATURES = 16
-NAMES = {"decimals": "20 decimals"}
 MOST_CELLS = 128  # of all rows, where a value is a sum over them
 LONG = (
     f"The ladder is for rows of at most {MOST_FEATURES} features, and sums over at most {MOST_CELLS} cells: "
     "what is longer has hundreds of digits when exact."
 )
-HEADS = ("as", "value", "error in ulp")
 ORDERS = {
     "steps": "every step in the format",
     "statistics": "cells in the format, statistics in float32",
-    "pytorch": "in the order of PyTorch's kernel",
+    "pytorch": "in the order of PyTorch's CPU kernel",
     "llama": "in Llama's order",
     "gemma": "in Gemma's order",
 }
@@ -59,19 +58,7 @@ def _body(view: View, name: str, title: str) -> Html:
         f"From the numbers as given, eps = {general(view.eps)}. Rounded: {ORDERS[kind]}. An ulp is the distance of a "
         "format's neighbours at the exact value."
     )
-    head = el("thead", el("tr", *(el("th", text, scope="col") for text in HEADS)))
-    table = el("table", head, el("tbody", *map(_line, rungs)), aria_label=title)
-    return el("div", el("p", about, class_="hint"), table, class_="rungs")
-
-
-def _line(rung: Rung) -> Html:
-    error = "" if rung.ulps is None else "∞" if rung.ulps == float("inf") else f"{rung.ulps:.2f}"
-    name = rung.format or NAMES.get(rung.name, rung.name)
-    return el("tr", el("th", name, scope="row"), el("td", el("code", _signed(rung.text))), el("td", error))
-
-
-def _signed(text: str) -> str:
-    return text.replace("-", "−") if "e" not in text else text
+    return el("div", el("p", about, class_="hint"), rungs_table(rungs, title), class_="rungs")
 
 
 def _rows_of(view: View, name: str) -> list[tuple[int, int]]:

@@ -7,7 +7,7 @@ ROUNDINGS = {
     "none": "none (float64)",
     "statistics": "float32 statistics",
     "steps": "every step",
-    "pytorch": "as PyTorch's kernel",
+    "pytorch": "as PyTorch's CPU kernel",
     "llama": "as Llama's code",
     "gemma": "as Gemma's code",
 }

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from ...program import PARAMETERS
 from ...views.ledger import WIDTH
-from ..state import FLAG, PAIR, Codec, choice, whole_numbers
+from ..state import FLAG, PAIR, Codec, choice, whole_number, whole_numbers
 from .rounding import ROUNDINGS
 
 KINDS = {"layer_norm": "LayerNorm", "rms_norm": "RMSNorm"}
@@ -68,7 +68,7 @@ def _numbers(values: tuple[int, ...]) -> str:
 CODECS: Mapping[str, Codec] = {
     "source": (str, str),
     "sizes": (_three, _numbers),
-    "seed": (lambda text: whole_numbers(text)[0], str),
+    "seed": (whole_number, str),
     "norm": choice(tuple(KINDS)),
     "eps": (str, str),
     "affine": choice(tuple(AFFINES)),

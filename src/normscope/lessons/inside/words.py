@@ -33,8 +33,8 @@ LAYER_NORM = {
     ),
     "mr": Words(
         "What comes off every cell of a row?",
-        "PyTorch's kernel for narrow formats takes x·r − μ·r where the textbook has (x − μ)·r: one multiply-add a "
-        "cell. This product is one number a row.",
+        "PyTorch's CPU kernel for narrow formats takes x·r − μ·r where the textbook has (x − μ)·r: one multiply-add "
+        "a cell. This product is one number a row.",
     ),
     "xr": Words(
         "How large is each cell by its row's factor?",
@@ -90,6 +90,11 @@ WITHOUT_BETA = Words(
     "gamma has one number a feature, shared by every row. This layer has no beta, so this is the output.",
 )
 
+UNDEFINED = (
+    "In this row variance + eps is 0, so r is ∞; x̂ is 0 · ∞, which is NaN. What is said here of a row holds for "
+    "others, and for this one with a larger eps."
+)
+
 
 def words(name: str, norm: Norm) -> Words:
     """The words of a step of a norm."""
@@ -100,7 +105,7 @@ def words(name: str, norm: Norm) -> Words:
     return LAYER_NORM[name] if norm.center else RMS_NORM.get(name, LAYER_NORM[name])
 
 
-def notices(name: str, norm: Norm, ones: bool) -> list[str]:
-    """What to notice at a step; with a dy of ones also what becomes of the loss y.sum()."""
+def notices(name: str, norm: Norm, ones: bool, dtype: str) -> list[str]:
+    """What to notice at a step; with a dy of ones also what becomes of the loss y.sum(), rounded to a dtype."""
     own = [words(name, norm).notice]
-    return [*own, ONES[norm.center, norm.scale]] if name == "dx" and ones else own
+    return [*own, ONES[norm.center, norm.scale].format(dtype=dtype)] if name == "dx" and ones else own

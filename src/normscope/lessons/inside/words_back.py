@@ -51,8 +51,8 @@ BACK: Mapping[str, Words] = {
     ),
     "across": Words(
         "What can x still do?",
-        "Of d directions a row loses two: the common shift and x̂ itself. What is left has no part along either, but "
-        "for eps, which leaves a little along x̂.",
+        "Of d directions a row that is not constant loses two: the common shift and x̂ itself. What is left has no "
+        "part along either, but for eps, which leaves a little along x̂.",
     ),
     "dx": Words(
         "How does the loss move with each cell of x?",
@@ -71,7 +71,7 @@ RMS_BACK: Mapping[str, Words] = {
     ),
     "across": Words(
         "What can x still do?",
-        "Of d directions a row loses one, x̂ itself. What is left has no part along it, but for eps, "
+        "Of d directions a row that is not zero loses one, x̂ itself. What is left has no part along it, but for eps, "
         "which leaves a little.",
     ),
     "dx": Words(
@@ -83,7 +83,7 @@ RMS_BACK: Mapping[str, Words] = {
 # The loss y.sum(), by whether the norm takes a mean off and whether it scales.
 ONES: Mapping[tuple[bool, bool], str] = {
     (True, False): "dy is all ones here, the loss is y.sum(): every row of y sums to 0 whatever x is, so dx is 0; "
-    "what is left of it is float64's rounding.",
+    "what is left of it is rounding, to {dtype} here.",
     (
         True,
         True,

@@ -115,7 +115,7 @@ def ratio_of(state: State) -> float:
     return abs(state.mean) / state.spread if state.spread else inf if state.mean else nan
 
 
-def is_near(value: float, exact: Fraction) -> bool:
+def is_near(value: float | Fraction, exact: Fraction) -> bool:
     """Whether a finite variance is within 1% of the exact one."""
     return 100 * abs(Fraction(value) - Fraction(exact)) <= Fraction(exact)
 

@@ -5,6 +5,7 @@ from functools import lru_cache
 
 from ...page.controls import Complaint, bar, button, entry, select
 from ...page.html import Html, el, group, region
+from ...page.numbers import ulps, written
 from ..sources import Source
 from ..state import Query, act, complaint, read, write
 from . import panels, plot, table, tensor
@@ -55,22 +56,15 @@ def draw(state: State, sources: Mapping[str, Source]) -> Html:
     field, value = state.bad or ("", "")
     text = complaint(state, _with(sources))
     wrong = Complaint(field, value, text)
-    spread = panels.dominance(reading, "spread" if state.norm == "layer_norm" else "root mean square")
-    left = el("div", table.sliders(state, wrong), spread, panels.faults(state), class_="signal")
-    beside = el("div", plot.ways_table(state, ways), panels.question(state), class_="beside")
-    right = el(
-        "div",
-        table.table(state, row, reading),
-        panels.policies(state, row),
-        el("div", plot.plot(state, ways), beside, class_="variance"),
-        panels.rungs(state),
-        class_="rounding",
-    )
+    left = el("div", table.sliders(state, wrong, ways.given), panels.dominance(state, reading), class_="signal")
+    right = el("div", table.table(state, row, reading), panels.policies(state, row), class_="rounding")
+    asked = el("div", plot.ways_table(state, ways), panels.question(state), class_="beside")
+    variance = el("div", plot.plot(state, ways), asked, class_="variance")
     settings = _settings(state, wrong)
     return group(
         el("header", el("h1", TITLE), el("p", LEAD, class_="source"), class_="lead"),
         settings,
-        el("div", left, right, class_="precision"),
+        el("div", left, right, panels.faults(state), variance, panels.rungs(state), class_="precision"),
         el("div", tensor.panel(state, sources), _notes(), class_="below precise"),
         region(el("p", text or said(state, row), id="say", hidden=True), "say"),
     )
@@ -97,9 +91,9 @@ def said(state: State, row: Row64) -> str:
     at = state.sel.feature
     broken = f" It breaks at {reading.overflow}." if reading.overflow else ""
     return (
-        f"Mean {table.written(state.mean)}, spread {table.written(state.spread)}, under {state.policy}: worst error "
-        f"{table.ulps(reading.worst)} ulp.{broken} Feature {at + 1}: x {table.written(row.x[at])}, y "
-        f"{table.written(reading.y[at], 6)}, error {table.ulps(reading.errors[at])} ulp. "
+        f"Mean {written(state.mean)}, spread {written(state.spread)}, under {state.policy}: worst error "
+        f"{ulps(reading.worst)} ulp.{broken} Feature {at + 1}: x {written(row.x[at])}, y "
+        f"{written(reading.y[at], 6)}, error {ulps(reading.errors[at])} ulp. "
         f"eps is {panels.percent(reading.share) if reading.share == reading.share else 'no part'} of var + eps."
     )
 

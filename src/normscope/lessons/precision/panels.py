@@ -3,18 +3,19 @@
 from functools import lru_cache
 
 from ...errors import NormscopeError
-from ...norm import Norm
+from ...norm import Norm, exact_eps
 from ...page.controls import button, check_box, choices
 from ...page.html import Html, el, group, raw, region
-from ...page.numbers import MINUS, fixed, general
+from ...page.numbers import fixed, general, ulps, written
 from ...rungs import Rung, ladder
+from ...views.formats import FORMATS
 from ...views.policies import KINDS, Policy
+from ..rungs_table import framed, rungs_table
 from .curves import outcome
 from .faults import FAULTS
 from .reading import Reading, Row64
 from .rows import Row, parameters, row_of
 from .state import State, kind_of, norm_of
-from .table import ulps, written
 from .words import GUESSES, OUTCOMES, QUESTION
 from .words import KINDS as ORDERS
 
@@ -32,11 +33,6 @@ def policies(state: State, row: Row64) -> Html:
     body = region(el("tbody", *lines, id="policies"), "policies")
     caption = el("caption", "The same row under the named policies")
     return el("div", el("table", caption, head, body, class_="figures policies"), **framed("The named policies"))
-
-
-def framed(label: str) -> dict[str, str | int]:
-    """A frame that a wide table scrolls in, from the keyboard too."""
-    return {"class_": "frame", "tabindex": 0, "role": "group", "aria_label": label}
 
 
 def _policy(reading: Reading, is_here: bool) -> Html:
@@ -58,27 +54,34 @@ def order(policy: Policy) -> str:
     return ORDERS.get(policy.name) or ORDERS[kind_of(policy.name)]
 
 
-def dominance(reading: Reading, what: str) -> Html:
-    """How much of var + eps is eps, and what that makes of the normalized row's spread, or whatever `what` is 1."""
+def dominance(state: State, reading: Reading) -> Html:
+    """How much of the policy's own var + eps is eps, and what that makes of the normalized row."""
     share = reading.share
-    body: list[Html | str | None] = []
-    if share != share:
-        body = [el("p", "var + eps is 0 or no number: there is no share of eps, and no root to divide by.")]
+    if not reading.v and exact_eps(state.eps):
+        told = f"eps is lost: var + eps rounds to 0 in {reading.policy.statistics}."
+        body = [el("p", el("b", told)), el("p", _left(state, reading), class_="hint")]
+    elif share != share:
+        told = "var + eps is 0 or no number: there is no share of eps, and no root to divide by."
+        body = [el("p", told), el("p", _left(state, reading), class_="hint")]
     elif not 0 <= share <= 1:
         body = [el("p", f"The variance is {written(reading.var, 6)}: less than 0, so there is no share of eps.")]
     else:
         body = [
             _bar(share),
-            el("p", el("b", f"eps is {percent(share)} of var + eps"), f": {_who(share)}"),
-            el("p", _left(reading, what), class_="hint"),
+            el("p", el("b", f"eps is {percent(share)} of var + eps"), f": {_who(state, share)}"),
+            el("p", _left(state, reading), class_="hint"),
         ]
     return region(el("div", *body, id="dominance", class_="dominance"), "dominance")
 
 
-def _left(reading: Reading, what: str) -> str:
-    """What eps leaves of the normalized row's spread."""
+def _left(state: State, reading: Reading) -> str:
+    """What eps leaves of the normalized row's spread, if it can be told."""
+    if reading.lost:
+        return f"{reading.lost} is no finite number, and with it y is lost."
     if reading.overflow:
-        return f"{reading.overflow} is no finite number, and with it y is lost."
+        largest = written(FORMATS[reading.policy.storage].largest)
+        return f"{reading.overflow} ended at the largest number, {largest}: y is finite, but not this row’s."
+    what = "spread" if state.norm == "layer_norm" else "root mean square"
     return f"The normalized row’s {what} is {fixed((1 - reading.share) ** 0.5, 4)}; without eps it would be 1."
 
 
@@ -91,12 +94,14 @@ def percent(share: float) -> str:
     return f"{general(float(f'{100 * share:.3g}'))}%"
 
 
-def _who(share: float) -> str:
+def _who(state: State, share: float) -> str:
+    if not share and exact_eps(state.eps):
+        return "adding it changes nothing, it is rounded away."
     if share < 0.01:
         return "it does not matter here."
     if share < 0.5:
         return "it takes its part, and y is smaller for it."
-    return "it dominates: y shrinks with x, as if the row were only divided by √eps."
+    return "it dominates, and y shrinks with x, as if the row were only divided by √eps."
 
 
 def _bar(share: float) -> Html:
@@ -146,6 +151,7 @@ def rungs(state: State) -> Html:
     return region(el("section", *body, id="rungs", class_="rungs"), "rungs")
 
 
+ULP = "An ulp here is that of each format at the exact value; in the row’s table it is that at the row’s largest |y|."
 LADDER = "The selected cell exactly, by its root, in decimals, and then in every format, with its error and its bits."
 
 
@@ -154,21 +160,7 @@ def _ladder(state: State) -> Html:
         found = rungs_of(state)
     except NormscopeError as error:
         return el("p", str(error), class_="hint")
-    heads = ("rung", "value", "error, ulp", "bits")
-    head = el("thead", el("tr", *(el("th", each, scope="col") for each in heads)))
-    body = el("tbody", *map(_rung, found))
-    return el("div", el("table", head, body, class_="figures ladder"), **framed("The ladder"))
-
-
-def _rung(rung: Rung) -> Html:
-    value = _cut(rung.text.replace("-", MINUS)) if rung.value is None else written(rung.value, 17)
-    error = "" if rung.ulps is None else ulps(rung.ulps)
-    return el("tr", el("th", rung.name, scope="row"), el("td", value), el("td", error), el("td", el("code", rung.bits)))
-
-
-def _cut(text: str) -> str:
-    """An exact form, its middle left out where it is long: the digits of a large fraction tell nobody anything."""
-    return text if len(text) <= 64 else f"{text[:36]} … {text[-20:]} ({len(text):,} signs)"
+    return group(el("p", ULP, class_="hint"), rungs_table(found, "The ladder"))
 
 
 def rungs_of(state: State) -> tuple[Rung, ...]:
@@ -194,18 +186,25 @@ def _rungs(x: Row, norm: Norm, given: tuple[Row | None, Row | None], kind: str, 
 
 
 def faults(state: State) -> Html:
-    """Rows that broke real code, each with the report."""
-    items = (_fault(key, key == state.fault) for key in FAULTS)
-    return el(
-        "section", el("h2", "Seen in real code"), el("ul", *items, class_="faults"), aria_label="Seen in real code"
-    )
+    """Rows that broke real code, by name; of the chosen one what was seen, with the report."""
+    return _faults(state.fault)
 
 
-@lru_cache(maxsize=64)
-def _fault(key: str, is_here: bool) -> Html:
-    fault = FAULTS[key]
-    choose = el(
-        "button", fault.title, type="button", data_do=f"fault:{key}", aria_pressed="true" if is_here else "false"
-    )
-    link = el("a", fault.source, href=fault.url)
-    return region(el("li", choose, el("p", fault.told, " ", link), id=f"fault-{key}"), f"fault-{key}")
+@lru_cache(maxsize=32)
+def _faults(chosen: str) -> Html:
+    title = "Seen in real code"
+    items = (el("li", _preset(key, key == chosen)) for key in FAULTS)
+    body = (el("h2", title), el("ul", *items), _seen(chosen))
+    return region(el("section", *body, id="faults", class_="faults", aria_label=title), "faults")
+
+
+def _preset(key: str, is_here: bool) -> Html:
+    pressed = "true" if is_here else "false"
+    return el("button", FAULTS[key].title, type="button", data_do=f"fault:{key}", aria_pressed=pressed)
+
+
+def _seen(chosen: str) -> Html:
+    if not chosen:
+        return el("p", "Each sets the row and the policy of a report.", class_="hint")
+    fault = FAULTS[chosen]
+    return el("p", fault.told, " ", el("a", fault.source, href=fault.url), id="fault-told")

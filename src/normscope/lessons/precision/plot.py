@@ -5,12 +5,11 @@ from functools import lru_cache
 from ...page.controls import select
 from ...page.curves import Curve, Decade, Plot, drawing, key
 from ...page.html import Html, el, group, region
-from ...page.numbers import general
+from ...page.numbers import general, ulps, written
+from ..rungs_table import framed
 from .actions import storage
 from .curves import HIGH, LOW, RATIOS, STORAGE, WAYS, Curves, Ways, curves_of, ratio_of
-from .panels import framed
 from .state import SAFE, SHAPES, State
-from .table import ulps, written
 from .words import WAYS as FORMULAS
 
 MARKS = {"two-pass": "disc", "one-pass": "square", "chunked": "diamond", "Welford": "ring", STORAGE: "bare"}

@@ -12,8 +12,7 @@ from ...tracing import Trace, trace
 from ...variance import eps_share
 from ...views.cells import flatten
 from ...views.formats import FORMATS, Format
-from ...views.policies import Policy, find
-from ...views.rounding import saturates
+from ...views.policies import Policy, find, strict
 from .rows import Row, parameters, row_of
 from .state import State, norm_of, policies_of
 
@@ -25,8 +24,10 @@ class Reading:
     """One row under one policy; the figures are those of `losses.precision`.
 
     stored, y  what the policy keeps; `errors` of y are in ulps of the storage at the row's largest |y|
-    overflow   the first value that is not finite, or empty
-    share      eps / (var + eps), of the policy's own variance
+    overflow   the first value that is not finite, or that lay beyond the largest number and became it; or empty
+    lost       the first value that is not finite, or empty
+    v          the policy's own var + eps
+    share      eps / (var + eps) of the policy's own variance; 0 where v is var, nan where it is 0
     """
 
     policy: Policy
@@ -34,8 +35,10 @@ class Reading:
     y: list[float]
     errors: list[float]
     var: float
+    v: float
     share: float
     overflow: str
+    lost: str
 
     @property
     def worst(self) -> float:
@@ -54,10 +57,18 @@ def read(x: Sequence[float], norm: Norm, given: Parameters, policy: Policy | str
     made = trace(list(x), norm, *given, policy=policy)
     kept = policy.formats(made.program, norm.over)
     y = flatten(made["y"])
-    (var,) = flatten(made["var"])
-    share = eps_share(var, made.inputs["eps"]) if var + made.inputs["eps"] else nan
+    (var,), (v,) = flatten(made["var"]), flatten(made["v"])
+    share = _share(var, v, made.inputs["eps"])
     errors = _errors(y, wanted, kept[output(made.program)])
-    return Reading(policy, flatten(made.inputs["x"]), y, errors, var, share, _overflow(made, policy, kept))
+    lost = _lost(made)
+    overflow = _lost(trace(list(x), norm, *given, policy=strict(policy))) if policy.saturate else lost
+    return Reading(policy, flatten(made.inputs["x"]), y, errors, var, v, share, overflow, lost)
+
+
+def _share(var: float, v: float, eps: float) -> float:
+    if not v or var + eps == 0:
+        return nan
+    return 0.0 if v == var else eps_share(var, eps)
 
 
 def _errors(y: list[float], wanted: list[float], storage: Format) -> list[float]:
@@ -73,18 +84,16 @@ def _error(got: float, right: float, unit: float) -> float:
     return abs(got - right) / unit
 
 
-def _overflow(made: Trace, policy: Policy, kept: dict[str, Format]) -> str:
-    """The first value of the program, inputs included, that holds what is no finite number any more."""
+def _lost(made: Trace) -> str:
+    """The first value of the program, inputs included, that holds what is no finite number any more; or empty."""
     for name in made.program.values:
-        if name not in NUMBERS and _is_broken(made, name, policy, kept[name]):
+        if name not in NUMBERS and not all(map(isfinite, flatten(_value(made, name)))):
             return name
     return ""
 
 
-def _is_broken(made: Trace, name: str, policy: Policy, kept: Format) -> bool:
-    values: Any = made.inputs[name] if name in made.inputs else made[name]
-    most = kept.largest if saturates(policy, kept) else inf
-    return not all(abs(value) < most for value in flatten(values))
+def _value(made: Trace, name: str) -> Any:
+    return made.inputs[name] if name in made.inputs else made[name]
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,53 +1,29 @@
 """The row as a table: x as given and as stored, y in float64 and under the policy, and the error of each."""
 
+from fractions import Fraction
 from functools import lru_cache
 from html import escape
-from math import log2
+from math import log2, sqrt, ulp
 
 from ...norm import exact_eps
 from ...page.controls import Complaint, Span, button, placed
 from ...page.grid import shade
 from ...page.html import Html, el, group, raw, region
-from ...page.numbers import MINUS, plain
+from ...page.numbers import plain, ulps, written
 from .actions import EPSES, LENGTHS, MEANS, SPREADS
+from .curves import is_near
 from .reading import Reading, Row64
 from .state import COLUMNS, LINES, State
 from .words import LINES as NAMES
 from .words import SEEDED
 
 ROLES = {"x": "input", "stored": "input", "exact": "output", "y": "output", "error": "work"}
-SMALL = 1e-3  # below it a number is written with an exponent
 WIDE = 10  # signs that fit a cell
 SLIDERS = (("mean", "mean", MEANS), ("spread", "spread (std)", SPREADS), ("eps", "eps", EPSES))
 
 
-def written(value: float, digits: int = 9) -> str:
-    """A number with so many digits at most.
-
-    >>> written(40001.0), written(-1.5e-07), written(float("inf")), written(1 / 3, 4), written(0.00031)
-    ('40001', '−1.5e-7', '∞', '0.3333', '3.1e-4')
-    """
-    if value != value:
-        return "NaN"
-    size = abs(value)
-    text = f"{size:.{digits - 1}e}" if 0 < size < SMALL else f"{size:.{digits}g}"
-    mantissa, _, exponent = text.replace("inf", "∞").partition("e")
-    if "." in mantissa and exponent:
-        mantissa = mantissa.rstrip("0").rstrip(".")
-    return (MINUS if value < 0 else "") + mantissa + (f"e{int(exponent)}" if exponent else "")
-
-
-def ulps(value: float) -> str:
-    """An error, to three digits.
-
-    >>> ulps(0.38296), ulps(52886.2), ulps(0.0), ulps(float("nan"))
-    ('0.383', '5.29e4', '0', 'undefined')
-    """
-    return "undefined" if value != value else written(value, 3)
-
-
-def sliders(state: State, wrong: Complaint) -> Html:
-    """Mean, spread, eps and d: a slider each, on powers of ten, and a field that takes anything."""
+def sliders(state: State, wrong: Complaint, variance: Fraction) -> Html:
+    """Mean, spread, eps and d: a slider each, on powers of ten, and a field that takes anything; of which row."""
     values = {"mean": plain(state.mean), "spread": plain(state.spread), "eps": state.eps}
     sizes = {"mean": state.mean, "spread": state.spread, "eps": float(exact_eps(state.eps))}
     made = []
@@ -57,7 +33,19 @@ def sliders(state: State, wrong: Complaint) -> Html:
         made.append(_kept(field, placed(field, label, value, reach.place(sizes[field]), span, wrong)))
     place = f"{round(log2(state.d))}"
     made.append(_kept("d", placed("d", "d, features", str(state.d), place, Span(*LENGTHS, 1), wrong)))
-    return el("div", *made, el("p", SEEDED[state.shape], class_="hint"), class_="sliders")
+    told = (el("p", SEEDED[state.shape], class_="hint"), _coarse(state, variance))
+    return el("div", *made, region(el("div", *told, id="row-told"), "row-told"), class_="sliders")
+
+
+def _coarse(state: State, variance: Fraction) -> Html | None:
+    """Where float64 has no room for the spread: then the errors are beside a row that has lost it already."""
+    asked = Fraction(state.spread) ** 2
+    if is_near(asked, variance) or not asked:
+        return None
+    left = f"a spread of {written(state.spread * sqrt(variance / asked), 3)}" if variance else "no spread at all"
+    apart = f"at {written(state.mean)} its numbers lie {written(ulp(state.mean), 3)} apart"
+    text = f"float64 itself leaves this row {left}: {apart}. No error here tells of what is lost by that."
+    return el("p", text, class_="notice")
 
 
 def _kept(field: str, slider: Html) -> Html:

@@ -7,13 +7,14 @@ from ...errors import StateError
 from ...norm import Norm
 from ...page.controls import button, select
 from ...page.html import Html, el, group, region
+from ...page.numbers import ulps
 from ...page.text import printable
 from ...views.policies import find
+from ..rungs_table import framed
 from ..sources import Source, minilm
-from .panels import framed, percent
+from .panels import percent
 from .reading import Reading, read, reference
 from .state import State, norm_with, policies_of
-from .table import ulps
 
 ROOM, ROWS, LONGEST = 1536, 8, 4096  # cells and rows of a window, features of a row
 MINILM = "minilm"
@@ -60,7 +61,7 @@ def panel(state: State, sources: Mapping[str, Source]) -> Html:
 
 
 def _told(name: str) -> Html:
-    text = "Its rows under the policies of the chosen format: the worst error, what overflows first, what eps takes."
+    text = "Its rows under the policies of the chosen format: the worst error, what breaks first, what eps takes."
     own = ("Start ", el("code", "normscope open FILE"), " to have your own tensor in this list.")
     return el("p", text, " ", *own, class_="hint")
 
@@ -79,7 +80,7 @@ def _losses(state: State, source: Source) -> Html:
     storage = find(state.policy).storage
     norm = norm_with(state.norm, state.eps, source.gamma is not None)
     losses = {row: row_losses(source, row, norm, storage) for row in rows}
-    heads = ("policy", *(_name(source, row) for row in rows), "overflow", "most eps")
+    heads = ("policy", *(_name(source, row) for row in rows), "breaks at", "most eps")
     head = el("thead", el("tr", *(el("th", name, scope="col") for name in heads)))
     body = el("tbody", *(_line(at, list(losses.values())) for at in range(len(policies_of(storage)))))
     label = f"Worst error of each row in ulps of {storage}"
@@ -113,7 +114,7 @@ def _line(at: int, losses: list[tuple[Reading, ...]]) -> Html:
     """One policy over the rows of the window."""
     own = [each[at] for each in losses]
     broken = [reading.overflow for reading in own if reading.overflow]
-    told = f"{len(broken)} of {len(own)}, first at {broken[0]}" if broken else "none"
+    told = f"{broken[0]}, in {len(broken)} of {len(own)}" if broken else "nothing"
     shares = [reading.share for reading in own if reading.share == reading.share]
     eps = percent(max(shares)) if shares else "undefined"
     cells = (

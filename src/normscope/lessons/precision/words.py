@@ -14,9 +14,9 @@ SEEDED = {
 KINDS: Mapping[str, str] = {
     "float64": "every step in float64",
     "float32": "every step in float32",
-    "pytorch-fp32": "PyTorch’s float32 kernel",
+    "pytorch-fp32": "PyTorch’s float32 CPU kernel",
     "onnxruntime": "ONNX Runtime’s kernel",
-    "pytorch": "PyTorch’s kernel: x · r − mean · r in float32",
+    "pytorch": "PyTorch’s CPU kernel: x · r − mean · r in float32",
     "statistics": "float32 statistics, other steps rounded",
     "steps": "every step rounded, sums added in float32",
     "llama": "normalize in float32, cast, then scale",
