@@ -23,9 +23,9 @@ bench: ## print the benchmark table
 
 oracle: ## install PyTorch and ONNX Runtime, record the golden vectors again, compare with it
 	@$(ENVIRONMENT) oracle
-	@.venv-oracle/bin/python tests/golden/record.py
-	@.venv-oracle/bin/python tests/golden/record_comparison.py
-	@.venv-oracle/bin/python tests/golden/record_rounding.py
+	@.venv-oracle/bin/python -m tests.golden.record
+	@.venv-oracle/bin/python -m tests.golden.record_comparison
+	@.venv-oracle/bin/python -m tests.golden.record_rounding
 	@.venv-oracle/bin/python -m tests.golden.record_backward
 	@.venv-oracle/bin/python -m pytest -m oracle
 

@@ -3,7 +3,7 @@
 import argparse
 import sys
 
-from . import axes, browser, core, named, server
+from . import axes, browser, core, named, precision, server
 from .table import HEAD
 
 GROUPS = {
@@ -12,6 +12,7 @@ GROUPS = {
     "browser": browser.figures,
     "named": named.figures,
     "axes": axes.figures,
+    "precision": precision.figures,
 }
 
 

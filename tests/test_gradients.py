@@ -2,7 +2,7 @@
 
 import json
 from fractions import Fraction
-from math import prod
+from math import inf, prod
 from typing import Any
 
 import numpy as np
@@ -293,9 +293,54 @@ def test_a_finite_difference_far_from_0_takes_a_step_of_the_spread():
     x = [[1e6, 1e6 + 100, 1e6 + 300]]
     made = ns.trace(x, dy=[[1, 0, 2]])
     found = ns.difference(made, "x", (0, 1))
-    assert found.step == pytest.approx(2**-17 / made["r"][0][0])
-    assert found.slope == pytest.approx(found.gradient, rel=1e-3)
+    assert 2**-17 < found.step * made["r"][0][0] < 2**-10
+    assert found.slope == pytest.approx(found.gradient, rel=1e-5)
     assert found.low < found.high if found.gradient > 0 else found.low > found.high
+
+
+def exact_slope(eps):
+    """d sum(dy * xhat) / dx_0 of x = m + [1, 2, 4] and dy = [1, 0, 1/2], whatever m is: by the Jacobian's row."""
+    c, dy = [Fraction(n, 3) for n in (-4, -1, 5)], [1, 0, Fraction(1, 2)]
+    v = sum(cell * cell for cell in c) / 3 + Fraction(eps)
+    row = [(i == 0) - Fraction(1, 3) - c[0] * c[i] / (3 * v) for i in range(3)]
+    return float(sum(a * b for a, b in zip(row, dy, strict=True))) / float(v) ** 0.5
+
+
+@pytest.mark.parametrize("eps", ["22/9", "1e-5", "0"])
+@pytest.mark.parametrize(
+    "m, within", [(0, 1e-9), (-1e4, 1e-7), (1e8, 1e-4), (1e10, 2e-3)], ids=lambda value: f"{value:g}"
+)
+def test_a_finite_difference_at_any_offset(m, within, eps):
+    made = ns.trace([m + 1, m + 2, m + 4], ns.layer_norm(eps=eps), dy=[1, 0, 0.5])
+    found = ns.difference(made)
+    assert found.slope == pytest.approx(exact_slope(eps), rel=within)
+    assert found.moved == Fraction(m + 1 + found.step) - Fraction(m + 1 - found.step) > 0
+
+
+def test_where_float64_is_too_coarse_there_is_no_step():
+    made = ns.trace([1e12 + 1, 1e12 + 2, 1e12 + 4], ns.layer_norm(), dy=[1, 0, 0.5])
+    found = ns.difference(made)
+    assert (found.step, found.moved, found.slope) == (0, 0, None) and found.low == found.high
+    assert ns.difference(made, step=1e-5).slope is None  # 1e12 has no neighbour so near
+    assert ns.difference(made, step=0.1).slope == pytest.approx(exact_slope("1e-5"), rel=0.02)  # asked for, and rough
+    for row in ([5.0], [3.0, 3.0], [1.0, inf]):
+        undefined = ns.trace(row, ns.layer_norm(eps=0), dy=[1.0] * len(row))
+        assert ns.difference(undefined).slope is None
+
+
+def test_the_slope_is_by_the_way_that_the_cell_has_moved():
+    """Near 1e10 the neighbours are 2**-19 apart: a step of 3e-6 is one of 2**-18 or 2**-19."""
+    made = ns.trace([1e10, 1e10 + 2], ns.rms_norm(eps=0), dy=[1.0, 0.0])
+    found = ns.difference(made, step=3e-6)
+    assert found.moved == 2 * 2.0**-18 != 2 * found.step
+    assert found.slope == (found.high - found.low) / 2.0**-17
+
+
+@pytest.mark.parametrize("gamma", [0.0, 3.0, -1e20])
+def test_a_parameter_moves_whatever_its_size(gamma):
+    made = ns.trace([1.0, 2.0, 4.0], ns.layer_norm(), [gamma, 1.0, 1.0], dy=[1.0, 0.0, 0.5])
+    found = ns.difference(made, "gamma")
+    assert found.moved == 2 * found.step and found.slope == pytest.approx(made["dgamma"][0], rel=1e-12)
 
 
 def test_a_larger_step_is_further_off_by_its_square():

@@ -8,8 +8,10 @@ import pytest
 
 import normscope as ns
 from normscope import losses
+from normscope.errors import DtypeError
 from normscope.page.json import dumps
 from normscope.views.formats import FORMATS
+from normscope.views.policies import find
 
 RNG = np.random.default_rng(4)
 X = RNG.normal(size=(2, 5, 16)).astype(np.float32)
@@ -23,17 +25,20 @@ def one(x, policy, norm=NORM, **given):
 
 def by_loops(x, policy):
     """Worst ulp and share of eps of every row of a LayerNorm, in plain Python: the reference by math.fsum."""
+    """The share of eps is 0 where the policy's own var + eps is var."""
     made, found = ns.trace(x.tolist(), NORM, policy=policy), []
     storage = FORMATS[made.policy.storage]
     rows = x.reshape(-1, x.shape[-1])
-    for row, y, var in zip(rows, np.reshape(made["y"], rows.shape), np.ravel(made["var"]), strict=True):
+    for row, y, var, v in zip(
+        rows, np.reshape(made["y"], rows.shape), np.ravel(made["var"]), np.ravel(made["v"]), strict=True
+    ):
         cells = [float(cell) for cell in row]
         mean = math.fsum(cells) / len(cells)
         r = 1 / math.sqrt(math.fsum((cell - mean) ** 2 for cell in cells) / len(cells) + 1e-5)
         wanted = [(cell - mean) * r for cell in cells]
         ulp = float(storage.ulp(max(map(abs, wanted))))
         worst = max(abs(a - b) for a, b in zip(y.tolist(), wanted, strict=True)) / ulp
-        found.append((worst, 1e-5 / (var + 1e-5)))
+        found.append((worst, 0 if v == var else 1e-5 / (var + 1e-5)))
     return np.array(found).T
 
 
@@ -64,6 +69,58 @@ def test_float8_e4m3fn_overflows_where_it_saturates():
     assert [at for at in np.ndindex(2, 5) if loss.first_overflow(at)] == [(0, 3)]
     assert loss.first_overflow((0, 3)) == "x"
     assert one(x, "pytorch-e5m2").first_overflow((0, 3)) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "breaks"), [(448, None), (-448, None), (464, None), (465, "x"), (-500, "x"), (1e30, "x"), (math.inf, "x")]
+)
+def test_the_largest_number_itself_is_no_overflow(value, breaks):
+    """464 lies half way between 448 and 480, which float8_e4m3fn lacks, and rounds to the even 448."""
+    x = np.full((2, 8), 1.0)
+    x[1, ::2] = value
+    loss = one(x, "pytorch-e4m3fn")
+    assert (loss.first_overflow((0,)), loss.first_overflow((1,))) == (None, breaks)
+
+
+def test_a_step_that_comes_to_the_largest_number_is_no_overflow():
+    """y is 1 * 448 in the first row, and 1.26 * 448 in the second."""
+    loss = one(np.array([[1.0, -1.0], [2.0, -1.0]]), "pytorch-e4m3fn", ns.rms_norm(eps=0), gamma=[448.0, 448.0])
+    assert [loss.first_overflow((at,)) for at in range(2)] == [None, "y"]
+
+
+def test_an_eps_that_is_lost_has_no_share():
+    """In float16 var + 1e-12 is 0; beside a variance of 1 an eps of 1e-5 changes nothing; float32 keeps both."""
+    x = np.array([[1.0, 1.0], [1.0, 3.0]])
+    for eps, policy, shares in [
+        ("1e-12", "steps-fp16", [math.nan, 0]),
+        ("1e-5", "steps-fp16", [1, 0]),
+        ("1e-5", "float32", [1, 1e-5]),
+        ("1e-12", "float32", [1, 0]),
+        (0, "float32", [math.nan, 0]),
+    ]:
+        found = one(x, policy, ns.layer_norm(eps=eps)).eps_share
+        np.testing.assert_allclose(found, shares, rtol=1e-4, err_msg=f"{eps} {policy}")
+
+
+def test_one_policy_need_not_stand_in_a_list():
+    for policy in ("pytorch-bf16", find("pytorch-bf16")):
+        (loss,) = ns.precision(X, policies=policy)
+        assert loss.policy.name == "pytorch-bf16"
+
+
+@pytest.mark.parametrize(
+    ("x", "message"),
+    [
+        (np.array(["a"]), "x has dtype str"),
+        ([["a"]], "x has dtype str"),
+        (np.array([1j]), "x has dtype complex128"),
+        (np.array([None]), "x has dtype object"),
+        ([[1.0], [1.0, 2.0]], "x is no array: its rows differ in length"),
+    ],
+)
+def test_what_holds_no_numbers_is_refused(x, message):
+    with pytest.raises(DtypeError, match=message):
+        ns.precision(x)
 
 
 def test_a_gamma_that_overflows_breaks_every_row():

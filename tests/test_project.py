@@ -18,6 +18,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 LIBRARIES = ("numpy", "ml_dtypes", "onnx", "torch", "rich", "click", "starlette", "uvicorn")
+PAGES = ("/", "/axes", "/inside", "/precision", "/mistakes", "/named", "/exercises")
 START_SECONDS = 15
 STOP_SECONDS = 5
 
@@ -99,7 +100,7 @@ def test_the_wheel_has_a_command_that_works_elsewhere(installed, tmp_path):
 @pytest.mark.slow
 def test_the_wheel_serves_the_lab_with_its_data_and_style(installed, tmp_path):
     with serving(installed, tmp_path) as (process, address):
-        for path in ("/", "/axes", "/inside", "/mistakes", "/named", "/exercises", "/static/lab.css", "/static/lab.js"):
+        for path in (*PAGES, "/static/lab.css", "/static/lab.js"):
             assert fetch(address + path).strip()
         pages = fetch(address + "/") + fetch(address + "/inside")
         assert "<table" in fetch(urljoin(address + "/inside", link_to_real_activations(pages)))
@@ -113,7 +114,7 @@ def test_importing_normscope_loads_no_library(tmp_path):
     assert run(sys.executable, "-c", code, cwd=tmp_path) == "[]\n"
 
 
-@pytest.mark.parametrize("path", ["/", "/axes", "/inside", "/mistakes", "/named", "/exercises"])
+@pytest.mark.parametrize("path", PAGES)
 def test_pages_are_drawn_where_numpy_cannot_be_imported(path, tmp_path):
     code = f"""
 import sys

@@ -100,3 +100,26 @@ def test_what_is_undefined_has_no_error():
 def test_what_overflows_is_infinitely_wrong():
     found = rungs("q", (0, 1), [[1000, -1000]], ns.layer_norm())
     assert found["steps-fp16"].ulps == math.inf and found["steps-bf16"].ulps == 0.140625
+
+
+def test_the_way_back_has_rungs_too():
+    norm = ns.Norm("[d]", eps="3", affine="d")
+    found = {rung.name: rung for rung in ns.ladder(["1", "3"], norm, "dx", (0,), ["2", "1"], dy=["1", "0"])}
+    # xhat = -1/2, 1/2 and r = 1/2; dxhat = 2, 0, its mean 1, that with xhat -1/2: (2 - 1 - 1/4)/2
+    assert found["closed form"].text == "3/8"
+    assert found["float64"].value == found["steps-bf16"].value == 0.375 and found["steps-bf16"].ulps == 0
+    assert found["steps-fp16"].format == "float16"
+
+
+def test_a_sum_over_rows_has_rungs():
+    norm = ns.Norm("S [d]", eps=0, affine="d")
+    found = {
+        rung.name: rung for rung in ns.ladder([["1", "3"], ["5", "9"]], norm, "dgamma", (0, 1), dy=[[1, 2], [3, 4]])
+    }
+    assert found["float64"].value == 6 and found["float64"].ulps == 0
+
+
+def test_an_error_that_no_float_counts_is_infinite():
+    found = rungs("y", (0,), [-1e30] * 3, ns.Norm("[d]", eps="1e-12"))
+    assert found["closed form"].text == "0" and found["float64"].value != 0
+    assert found["float64"].ulps == math.inf

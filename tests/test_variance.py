@@ -98,3 +98,10 @@ def test_a_row_that_a_format_cannot_hold_has_no_variance():
 def test_how_much_of_the_root_is_eps():
     assert eps_share(0.0, 1e-5) == 1
     assert eps_share(np.array([0.0, 1.0]), 1.0).tolist() == [1, 0.5]
+
+
+def test_what_a_policy_stores_as_the_largest_number_is_stored_so_here_too():
+    found = variances([500.0, 1000.0, 0.0, 448.0], "pytorch-e4m3fn")
+    assert found["exact"] == by_definition([Fraction(448)] * 3 + [Fraction(0)]) == found["two-pass"]
+    every = variances([500.0, 1000.0, 0.0, 448.0], "steps-e4m3fn")
+    assert (every["two-pass"], every["Welford"]) == (448, 448 / 4)  # each square is cut; Welford's sum of them is

@@ -15,7 +15,7 @@ The bracket notation is the one that einx made known (https://einx.readthedocs.i
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from math import prod
 from operator import index
 from typing import SupportsIndex
@@ -47,12 +47,12 @@ class Pattern:
     dims: tuple[Axes, ...]
     over: Axes
 
-    @property
+    @cached_property
     def axes(self) -> Axes:
         """Every axis in order: `N g c H W` for `N (g [c]) [H W]`."""
         return tuple(axis for dim in self.dims for axis in dim)
 
-    @property
+    @cached_property
     def kept(self) -> Axes:
         """The axes that are not reduced: one statistic for each of their positions."""
         return tuple(axis for axis in self.axes if axis not in self.over)

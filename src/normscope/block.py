@@ -12,7 +12,7 @@ from typing import Any
 from .axes import sized
 from .errors import DtypeError, NormError, ShapeError
 from .gradients import training
-from .norm import Norm, exact_eps, layer_norm
+from .norm import Norm, a_norm, exact_eps, layer_norm
 from .program import PARAMETERS, Program
 from .run import run
 from .steps import forward, residual
@@ -161,8 +161,7 @@ def _run(program: Program, sizes: Mapping[str, int], values: Mapping[str, Any]) 
 
 
 def _fitted(norm: Norm, shape: tuple[int, ...]) -> tuple[Norm, dict[str, int]]:
-    if not isinstance(norm, Norm):
-        raise NormError(f"norm is {norm!r}; give a Norm, such as layer_norm().")
+    norm = a_norm(norm)
     if norm.running:
         raise NormError(f"norm is {norm.name} with running statistics; the exact view takes its own from x.")
     norm = norm.fit(len(shape))

@@ -13,8 +13,8 @@ from .averages import Running, by_group, history
 from .axes import Axes
 from .conventions import axis_words
 from .errors import ShapeError
-from .kinds import KIND, Norms, asked
 from .kinds import NAMES as NAMES
+from .kinds import Norms, asked, kind_of
 from .norm import Norm, Number
 from .page import text
 from .page.html import el
@@ -23,6 +23,8 @@ from .tracing import Trace, shape_of, trace
 from .views import cells
 
 HEAD = ["norm", "pattern", "reduced", "kept", "statistics", "cells each", "one cell moves"]
+
+ALONE = "a statistic has one cell here: PyTorch refuses to train on it, and there is no variance over n - 1."
 
 Index = tuple[int, ...]
 
@@ -104,8 +106,8 @@ class Compared:
     def moved_by(self, *index: int) -> list[Index]:
         """The cells of xhat that change with x[index].
 
-        The whole group, since all of it shares a statistic; the cell alone where the statistics are given; none
-        where a cell is a group of its own, and so its own mean.
+        The whole group, since all of it shares a statistic; the cell alone where running statistics are held (see
+        `moves`); none where a cell is a group of its own, and so its own mean.
 
         >>> compare([[1, 2], [3, 4]], "layer_norm")[0].moved_by(1, 0)
         [(1, 0), (1, 1)]
@@ -118,7 +120,11 @@ class Compared:
 
     @property
     def moves(self) -> int:
-        """How many cells of xhat one cell of x moves: the length of `moved_by`."""
+        """How many cells of xhat one cell of x moves: the length of `moved_by`.
+
+        1 for a BatchNorm in evaluation, with its running statistics held. Those that `compare` takes from x itself
+        (`batches` above 0) change with x too, and then the others of the group move as well.
+        """
         if self.norm.running:
             return 1
         return 0 if self.norm.center and self.cells == 1 else self.cells
@@ -126,8 +132,13 @@ class Compared:
     @property
     def axis(self) -> dict[str, str]:
         """How PyTorch, Keras and NumPy are told the axes: `axis` is the reduced one in some, the kept in others."""
-        kind = KIND.get(self.name, self.name)
-        return axis_words(self.norm, self.trace.shape, kind if self.name in NAMES else "")
+        return axis_words(self.norm, self.trace.shape, kind_of(self.norm))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader should know: a dtype that was widened, statistics that one cell alone cannot have."""
+        is_trained = self.running.batches > 0 if self.running else kind_of(self.norm) == "instance_norm"
+        return self.trace.notes + ((ALONE,) if is_trained and self.cells == 1 else ())
 
     @property
     def row(self) -> list[str]:
@@ -151,7 +162,7 @@ class Compared:
             "variance": self.variance,
             "xhat": self.xhat,
             "axis": self.axis,
-            "notes": list(self.trace.notes),
+            "notes": list(self.notes),
         }
         return made | ({"running": self.running._asdict()} if self.running else {})
 
@@ -171,6 +182,8 @@ class Comparison:
     def __getitem__(self, key: int | str) -> Compared:
         if isinstance(key, int):
             return self.norms[key]
+        if not isinstance(key, str):
+            raise TypeError(f"{key!r} is no place and no name; comparison.norms is the tuple of all, for slices.")
         for each in self.norms:
             if each.name == key:
                 return each
@@ -182,10 +195,20 @@ class Comparison:
         count = len(self.norms)
         return f"x of shape {self.norms[0].trace.shape} under {count} norm{'s' * (count != 1)}"
 
+    @property
+    def notes(self) -> list[str]:
+        """The notes of all norms, each once, behind the norms that it is of."""
+        titles: dict[str, list[str]] = {}
+        for each in self.norms:
+            for note in each.notes:
+                titles.setdefault(note, []).append(each.title)
+        return [f"{', '.join(of)}: {note}" for note, of in titles.items()]
+
     def text(self, color: bool = False) -> str:
-        """A table: a line for each norm."""
+        """A table: a line for each norm; the notes under it."""
         rows = [HEAD, *(each.row for each in self.norms)]
-        return "\n".join([self.title, *(f"  {line}" for line in text.table(rows, "<<<<>>>", color).splitlines())])
+        lines = (f"  {line}" for line in text.table(rows, "<<<<>>>", color).splitlines())
+        return "\n".join([self.title, *lines, *self.notes])
 
     def __repr__(self) -> str:
         return self.text()
@@ -196,7 +219,8 @@ class Comparison:
             fold(f"xhat of {each.title} '{each.pattern}'", table(*text.layout(*drawn(each)))) for each in self.norms
         )
         rows = table([HEAD, *(each.row for each in self.norms)])
-        return str(el("div", el("p", self.title), rows, *folded))
+        notes = (el("p", note) for note in self.notes)
+        return str(el("div", el("p", self.title), rows, *notes, *folded))
 
     def to_json(self) -> dict[str, Any]:
         """`{"norms": [{"name", "pattern", "reduced", "kept", "groups", "xhat", ...}]}`."""

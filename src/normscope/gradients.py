@@ -16,7 +16,7 @@ from functools import lru_cache
 
 from .axes import Axes
 from .errors import ProgramError
-from .norm import Norm
+from .norm import Norm, a_norm
 from .program import PARAMETERS, Builder, Program
 from .steps import forward, inputs
 
@@ -50,8 +50,9 @@ def backward(norm: Norm, saved: str = "xhat") -> Program:
     running statistics, which do not move with x, dx is r * dxhat. A correction divides the second mean as it
     does the variance. Where gamma and beta have all axes of x, dgamma is dy_xhat and dbeta is dy.
 
-    Raises ProgramError for another `saved`.
+    Raises ProgramError for another `saved`, NormError for what is no Norm.
     """
+    norm = a_norm(norm)
     if saved not in SAVED:
         raise ProgramError(f"saved is {saved!r}; it must be one of {', '.join(SAVED)}.")
     build = Builder(norm.axes, {"dy": norm.axes} | _readable(norm, saved))

@@ -1,12 +1,13 @@
 """The norms that people name, over the axes that x has: `batch_norm` of tokens is `[B S] d`."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 
 from .axes import Axes, Pattern, dimensions, parse, whole
-from .errors import NormError, ShapeError
+from .errors import NormError, NormscopeError, ShapeError
 from .norm import Norm, Number, batch_norm, exact_eps, group_norm, instance_norm, layer_norm, rms_norm
 
 NAMES: Mapping[str, str] = {
@@ -53,6 +54,27 @@ def pattern(name: str, rank: int, layout: str = "tokens") -> str:
         raise ShapeError(f"x has {dimensions(rank)} ({' '.join(axes)} as {layout}); {NAMES[name]} needs {needed}.")
     split = {feature: ("g", "c")} if kind == "group_norm" else {}
     return str(Pattern(tuple(split.get(axis, (axis,)) for axis in axes), over))
+
+
+def kind_of(norm: Norm) -> str:
+    """Which of `NAMES` a norm (fitted to x) is called; nothing where no such name has its pattern over these axes.
+
+    >>> kind_of(layer_norm().fit(2)), kind_of(Norm("[S d]"))
+    ('layer_norm', '')
+    """
+    rank = len(norm.layout.dims)
+    called = next((name for name, title in NAMES.items() if title == norm.name), "")
+    return called if called and norm.pattern in _patterns(called, rank) else ""
+
+
+@lru_cache(maxsize=64)
+def _patterns(name: str, rank: int) -> frozenset[str]:
+    """The patterns of a name in every layout that x can have."""
+    made = set()
+    for layout in LAYOUTS:
+        with suppress(NormscopeError):
+            made.add(pattern(name, rank, layout))
+    return frozenset(made)
 
 
 def _axes(rank: int, layout: str) -> tuple[Axes, Axes, str]:

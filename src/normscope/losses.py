@@ -5,14 +5,14 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from .errors import NormError
+from .errors import DtypeError, NormError
 from .norm import Norm, layer_norm
 from .steps import NUMBERS, output
-from .tracing import Trace, trace
+from .tracing import trace
 from .variance import eps_share
+from .views import arrays
 from .views.formats import Format
-from .views.policies import Policy, find
-from .views.rounding import saturates
+from .views.policies import Policy, find, strict
 
 KINDS = ("pytorch", "statistics", "steps", "llama", "gemma")
 POLICIES = ("float32", *(f"{kind}-{short}" for short in ("bf16", "fp16") for kind in KINDS))
@@ -25,9 +25,10 @@ class Loss:
 
     worst_ulp  the largest error of a cell of y, in ulps of the storage format at the row's largest |y|; infinite
                where y is not finite and should be. The reference is float64, of x as it was given
-    eps_share  eps / (var + eps), of the policy's own var
-    overflow   the index in `names` of the first value that is not finite; -1 where all are. In a format without
-               infinities the largest number counts too: what lies beyond has become it
+    eps_share  eps / (var + eps), of the policy's own var: 0 where the policy's own sum rounds to var, and nan where
+               that sum is 0 or no number
+    overflow   the index in `names` of the first value that is not finite; -1 where all are. Where what lies beyond
+               the largest number becomes that number, it counts too; the largest number itself does not
     names      x, the parameters and the steps, in order
     """
 
@@ -73,29 +74,40 @@ def precision(
     *,
     running_mean: Any = None,
     running_var: Any = None,
-    policies: Sequence[Policy | str] = POLICIES,
+    policies: Sequence[Policy | str] | Policy | str = POLICIES,
 ) -> list[Loss]:
-    """What x loses under each policy; x is a NumPy array, the other arguments are those of `trace`.
+    """What x loses under each policy, or under one; x is a NumPy array, the other arguments are those of `trace`.
 
     >>> import numpy as np
-    >>> (loss,) = precision(np.array([[1.0, 3.0], [1.0, 70000.0]]), layer_norm(), policies=["pytorch-fp16"])
+    >>> (loss,) = precision(np.array([[1.0, 3.0], [1.0, 70000.0]]), layer_norm(), policies="pytorch-fp16")
     >>> loss.worst_ulp.round(4).tolist(), loss.first_overflow((1,))
     ([0.0102, inf], 'x')
 
-    Raises what `trace` raises, and NormError for no policy.
+    Raises what `trace` raises, NormError for no policy, and DtypeError for an x that is no array of numbers.
     """
-    import numpy as np
-
-    x = np.asarray(x)
+    x = _array(x)
     norm = _with_eps((layer_norm() if norm is None else norm).fit(x.ndim))
     given = {"gamma": gamma, "beta": beta, "running_mean": running_mean, "running_var": running_var}
-    chosen = [find(policy) for policy in policies]
+    several = [policies] if isinstance(policies, (Policy, str)) else policies
+    chosen = [find(policy) for policy in several]
     if not chosen:
         raise NormError("policies is empty; name at least one, as in ['pytorch-bf16'].")
     axis = _free(norm, x.shape)
     parts = [_of_piece(piece, norm, given, chosen) for piece in _pieces(x, norm, axis)]
     at = norm.kept.index(axis) if axis else 0
     return [parts[0][i] if len(parts) == 1 else _joined([part[i] for part in parts], at) for i in range(len(chosen))]
+
+
+def _array(x: Any) -> Any:
+    """x as a NumPy array of real numbers."""
+    import numpy as np
+
+    try:
+        x = np.asarray(x)
+    except ValueError:
+        raise DtypeError("x is no array: its rows differ in length; pad them, or give one at a time.") from None
+    arrays.working(np.empty(0, x.dtype))
+    return x
 
 
 def _with_eps(norm: Norm) -> Norm:
@@ -136,22 +148,32 @@ def _of_piece(x: Any, norm: Norm, given: Mapping[str, Any], policies: Sequence[P
     import numpy as np
 
     reference = trace(x.astype(np.float64), norm, **given)["y"]
-    return [_loss(trace(x, norm, **given, policy=policy), policy, reference) for policy in policies]
+    return [_loss(x, norm, given, policy, reference) for policy in policies]
 
 
-def _loss(made: Trace, policy: Policy, reference: Any) -> Loss:
+def _loss(x: Any, norm: Norm, given: Mapping[str, Any], policy: Policy, reference: Any) -> Loss:
     import numpy as np
 
+    made = trace(x, norm, **given, policy=policy)
     over = tuple(map(made.program.axes.index, made.norm.over))
     var = made.inputs["running_var"] if made.norm.running else made["var"]
     kept = policy.formats(made.program, made.norm.over)
     with np.errstate(all="ignore"):
         worst = _worst(made["y"], reference, over, kept[output(made.program)])
-        share = eps_share(np.asarray(var, np.float64), made.inputs["eps"])
+        share = _share(np.asarray(var, np.float64), np.asarray(made["v"]), made.inputs["eps"])
     names = tuple(name for name in made.program.values if name not in NUMBERS)
-    values = (made.inputs[name] if name in made.inputs else made[name] for name in names)
-    broken = [_broken(value, kept[name], policy, over) for name, value in zip(names, values, strict=True)]
+    told = trace(x, norm, **given, policy=strict(policy)) if policy.saturate else made
+    values = (told.inputs[name] if name in told.inputs else told[name] for name in names)
+    broken = [np.any(~np.isfinite(value), axis=over) for value in values]
     return Loss(policy, worst, np.squeeze(share, over), _first(broken, worst.shape), names)
+
+
+def _share(var: Any, v: Any, eps: float) -> Any:
+    """The share of eps in the policy's own var + eps, v."""
+    import numpy as np
+
+    kept = np.where(v == var, 0.0, eps_share(var, eps))
+    return np.where(v == 0, np.nan, kept)
 
 
 def _worst(y: Any, reference: Any, over: tuple[int, ...], storage: Format) -> Any:
@@ -163,16 +185,6 @@ def _worst(y: Any, reference: Any, over: tuple[int, ...], storage: Format) -> An
     largest = np.max(np.abs(reference), axis=over)
     places = np.maximum(np.frexp(largest)[1] - 1 - storage.fraction, storage.last)
     return np.max(error, axis=over) / np.ldexp(1.0, places)
-
-
-def _broken(value: Any, kept: Format, policy: Policy, over: tuple[int, ...]) -> Any:
-    """Which rows of a value hold a number that overflowed; a parameter's are those of every row."""
-    import numpy as np
-
-    bad = ~np.isfinite(value)
-    if saturates(policy, kept):
-        bad |= np.abs(value) >= kept.largest
-    return np.any(bad, axis=over)
 
 
 def _first(broken: Sequence[Any], shape: tuple[int, ...]) -> Any:

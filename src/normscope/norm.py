@@ -170,6 +170,13 @@ class Norm:
         return Norm(**data)
 
 
+def a_norm(norm: object) -> Norm:
+    """The norm itself; NormError for anything else."""
+    if not isinstance(norm, Norm):
+        raise NormError(f"norm is {norm!r}; give a Norm, such as layer_norm().")
+    return norm
+
+
 def exact_eps(eps: Number) -> Fraction:
     """eps as the decimal that a person wrote: 1e-5 is 1/100000, not the nearest float64."""
     shown = "too long to write"  # Python's str() refuses thousands of digits

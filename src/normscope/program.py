@@ -124,14 +124,17 @@ class Program:
         return {name: frozenset(later) for name, later in feeds.items()}
 
     @cached_property
-    def mixes(self) -> Mapping[str, frozenset[str]]:
-        """For every value, the later steps that depend on it through a reduction: on a whole row of it."""
+    def mixes(self) -> Mapping[str, Mapping[str, frozenset[str]]]:
+        """By axis, for every value, the later steps that depend on it through a reduction of that axis."""
+        return {axis: self._mixes(axis) for axis in self.axes}
+
+    def _mixes(self, axis: str) -> Mapping[str, frozenset[str]]:
         mixes: dict[str, set[str]] = {name: set() for name in self.values}
         for step in reversed(self.steps):
             for arg in step.args:
                 if isinstance(arg, str):
                     mixes[arg] |= mixes[step.name]
-                    mixes[arg] |= {step.name} | self.feeds[step.name] if step.over else set()
+                    mixes[arg] |= {step.name} | self.feeds[step.name] if axis in step.over else set()
         return {name: frozenset(later) for name, later in mixes.items()}
 
     def needed(self, wanted: Iterable[str]) -> "Program":

@@ -6,7 +6,7 @@ from fractions import Fraction
 from math import inf, isfinite
 from typing import Any
 
-from .axes import Axes, sized
+from .axes import Axes, sized, whole
 from .block import ExactTrace, exact
 from .errors import ExactError, NormError, ShapeError
 from .norm import Norm
@@ -51,11 +51,13 @@ def ladder(
     gamma: Any = None,
     beta: Any = None,
     *,
+    dy: Any = None,
     kind: str = "steps",
 ) -> list[Rung]:
     """A cell of an input or a step exactly, then as float64, float32 and every narrow format give it.
 
     x, gamma, beta  nested lists of numbers as `exact` takes them; that a format rounds them is part of its error
+    dy              the same, of the shape of x: then the steps of the way back have ladders too
     at              the cell's index along every axis of the program; along one that the step lacks it does not
                     count. If not given, the first cell
     kind            the order of the narrow formats, `steps` of `steps-bf16`: every step kept in the format
@@ -76,13 +78,22 @@ def ladder(
         raise ExactError(f"eps of {norm.name} is left to the dtype; give it a number, as in eps=1e-6.")
     if kind not in KINDS:
         raise NormError(f"kind is {kind!r}; it must be one of {', '.join(KINDS)}.")
-    made = exact(x, norm, gamma, beta, eps=norm.eps)
+    made = exact(x, norm, gamma, beta, eps=norm.eps, dy=dy)
     at = [0] * len(made.sizes) if at is None else at
-    if len(at) != len(made.sizes) or not all(0 <= i < size for i, size in zip(at, made.sizes.values(), strict=True)):
+    if not _fits(at, tuple(made.sizes.values())):
         x_is = sized(made.program.axes, made.sizes)
-        raise ShapeError(f"at is {tuple(at)}; give the index of a cell along every axis of x {x_is}, from 0.")
+        raise ShapeError(f"at is {at!r}; give the index of a cell along every axis of x {x_is}, from 0.")
     wanted: Exact = _cell(made, step, at)
     return [*_exact_rungs(made, step, at, wanted), *_float_rungs(made, step, at, wanted, kind)]
+
+
+def _fits(at: Any, shape: tuple[int, ...]) -> bool:
+    """Whether `at` is the index of a cell: whole numbers from 0, one for every size."""
+    return (
+        isinstance(at, Sequence)
+        and len(at) == len(shape)
+        and all(whole(i) is not None and 0 <= i < size for i, size in zip(at, shape, strict=True))
+    )
 
 
 def _cell(made: Trace, name: str, at: Sequence[int]) -> Any:
@@ -110,14 +121,17 @@ def _exact_rungs(made: ExactTrace, step: str, at: Sequence[int], wanted: Exact) 
 
 
 def _float_rungs(made: ExactTrace, step: str, at: Sequence[int], wanted: Exact, kind: str) -> Iterator[Rung]:
-    shapes = {"x": made.shape} | dict.fromkeys(("gamma", "beta"), made.norm.param_shape(made.sizes))
+    shapes = dict.fromkeys(("x", "dy"), made.shape) | dict.fromkeys(
+        ("gamma", "beta"), made.norm.param_shape(made.sizes)
+    )
     given = {
         name: Cells(shapes[name], flatten(value)).nested() for name, value in made.inputs.items() if name in shapes
     }
     names = (each.name if each.bits > 16 else f"{kind}-{each.short}" for each in FORMATS.values())
     for policy in map(find, names):
-        rounded = trace(given["x"], made.norm, given.get("gamma"), given.get("beta"), policy=policy)
-        kept = policy.kept(made.norm)
+        parameters = given.get("gamma"), given.get("beta")
+        rounded = trace(given["x"], made.norm, *parameters, dy=given.get("dy"), policy=policy)
+        kept = policy.formats(rounded.program, made.norm.over)
         of = kept[step if step in kept else output(rounded.program)]
         value = _cell(rounded, step, at)
         bits = f"{of.pattern(value):0{of.bits}b}"
@@ -130,7 +144,10 @@ def _ulps(value: float, wanted: Exact, of: Format) -> float | None:
     if not isfinite(value):
         return inf
     near = _nearly(wanted)
-    return float(abs(Fraction(value) - near) / of.ulp(near))
+    try:
+        return float(abs(Fraction(value) - near) / of.ulp(near))
+    except OverflowError:  # beside 0, of which float64 has an ulp of 5e-324
+        return inf
 
 
 def _nearly(value: int | Fraction | Surd | Opaque) -> Fraction:

@@ -15,7 +15,7 @@ from math import prod
 
 from .axes import Axes
 from .errors import ProgramError
-from .norm import Norm
+from .norm import Norm, a_norm
 from .program import PARAMETERS, Builder, Program, Step
 
 PARAMETER_GRADIENTS = ("dgamma", "dbeta")
@@ -41,7 +41,10 @@ def forward(norm: Norm) -> Program:
     y[B S d] = add(scaled, beta)
 
     v and r take the buffer of var, and scaled that of y: so few values need be kept at once.
+
+    Raises NormError for what is no Norm.
     """
+    norm = a_norm(norm)
     build = Builder(norm.axes, inputs(norm))
     if norm.running:
         centered = build.let("c", "sub", "x", "running_mean") if norm.center else "x"

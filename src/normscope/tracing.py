@@ -11,7 +11,7 @@ from typing import Any
 from .axes import Axes, sized
 from .errors import DtypeError, NormError, ShapeError
 from .gradients import GRADIENTS, training
-from .norm import Norm, layer_norm
+from .norm import Norm, a_norm, layer_norm
 from .page import text
 from .page.html import Html, el
 from .page.notebook import fold, table
@@ -181,7 +181,7 @@ def trace(
 
     Raises ShapeError, DtypeError or NormError; the message names the argument and the fix.
     """
-    norm = _a_norm(layer_norm() if norm is None else norm)
+    norm = a_norm(layer_norm() if norm is None else norm)
     given = {"gamma": gamma, "beta": beta, "running_mean": running_mean, "running_var": running_var, "dy": dy}
     chosen = None if policy is None else find(policy)
     there = chosen.program if chosen else forward
@@ -205,7 +205,7 @@ def running_statistics(
     given = {"running_mean": running_mean, "running_var": running_var}
     if not isinstance(momentum, (int, float, Fraction)) or not 0 <= momentum <= 1:
         raise NormError(f"momentum is {momentum!r}; it must be a number from 0 to 1.")
-    correction = replace(_a_norm(norm), correction=correction).correction
+    correction = replace(a_norm(norm), correction=correction).correction
     if not norm.center:
         raise NormError(f"norm is {norm.name} '{norm.pattern}', which has no mean to keep; give a BatchNorm.")
     return _trace(x, norm, partial(running, correction=correction), given, {"momentum": momentum})
@@ -263,12 +263,6 @@ def _run(
         ready = arrays.inputs(program, sizes, values, values["x"])
         made = run(program, arrays.rules(program, sizes, xp), ready)
     return Trace(norm, program, sizes, made, shape, tuple(notes))
-
-
-def _a_norm(norm: Any) -> Norm:
-    if not isinstance(norm, Norm):
-        raise NormError(f"norm is {norm!r}; give a Norm, such as layer_norm().")
-    return norm
 
 
 def _quiet(xp: Any) -> AbstractContextManager[Any]:

@@ -5,6 +5,7 @@ Chan, Golub and LeVeque 1983, https://doi.org/10.1080/00031305.1983.10483115, co
 
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
+from functools import lru_cache, partial
 from math import isqrt
 from typing import Any
 
@@ -16,9 +17,10 @@ from .views import cells
 from .views.exact import EXACT
 from .views.formats import FORMATS
 from .views.policies import Policy, find
-from .views.rounding import evaluate
+from .views.rounding import evaluate, saturates
 
 
+@lru_cache(maxsize=32)
 def two_pass(pattern: str = "[d]") -> Program:
     """The mean of the squares of x - mu: the definition, and what `steps.forward` computes.
 
@@ -35,6 +37,7 @@ def two_pass(pattern: str = "[d]") -> Program:
     return build.program()
 
 
+@lru_cache(maxsize=32)
 def one_pass(pattern: str = "[d]") -> Program:
     """The mean square less the squared mean: one look at x, and the two cancel where the mean is large.
 
@@ -55,6 +58,7 @@ def one_pass(pattern: str = "[d]") -> Program:
     return build.program()
 
 
+@lru_cache(maxsize=32)
 def chunked(pattern: str = "[k c]") -> Program:
     """The statistics of k chunks of c cells each, merged: what lies within the chunks and what between them.
 
@@ -133,24 +137,35 @@ def variances(row: Sequence[float], policy: Policy | str = "float32", chunk: int
     chunked 1.25
     Welford 1.25
 
-    Raises ShapeError for a chunk that does not divide the row, NormError for an unknown policy.
+    Raises ShapeError for a chunk that does not divide the row or for what is no row, DtypeError for a cell that
+    is no number, NormError for an unknown policy.
     """
-    policy = find(policy)
+    policy, row = find(policy), _row(row)
     size = _chunk(len(row), chunk)
     sizes = {"d": len(row), "k": len(row) // size, "c": size}
 
     def var(program: Program) -> float:
-        made: float = evaluate(program, sizes, {"x": list(row)}, policy, program.axes[-1:])["var"].flat[0]
+        made: float = evaluate(program, sizes, {"x": row}, policy, program.axes[-1:])["var"].flat[0]
         return made
 
-    stored = [FORMATS[policy.storage].round(float(cell)) for cell in row]
+    storage, kept = FORMATS[policy.storage], FORMATS[policy.statistics]
+    stored = [storage.round(cell, saturate=saturates(policy, storage)) for cell in row]
     return {
         "exact": _exact(stored),
         "two-pass": var(two_pass()),
         "one-pass": var(one_pass()),
         "chunked": var(chunked()),
-        "Welford": welford(stored, FORMATS[policy.statistics].round)[1],
+        "Welford": welford(stored, partial(kept.round, saturate=saturates(policy, kept)))[1],
     }
+
+
+def _row(row: Any) -> list[float]:
+    """One row of numbers: a list, or an array of one dimension."""
+    row = row.tolist() if hasattr(row, "tolist") else row
+    rank = len(cells.shape_of(row, "row"))
+    if rank != 1:
+        raise ShapeError(f"row has {rank} dimension{'s' * (rank != 1)}; give one row of numbers, such as x[0].")
+    return [cells.number(cell, "row") for cell in row]
 
 
 def _exact(stored: Sequence[float]) -> Fraction | float:

@@ -1,14 +1,14 @@
 """The axes lab in a browser: its numbers after any edits, what is spoken, small screens by touch, CSV, axe."""
 
 import random
-from urllib.parse import unquote
 
 import numpy as np
 import pytest
 
 from normscope.lessons.site import respond
+from tests.browser import walking
 from tests.browser.test_axe import faults, violations
-from tests.browser.watching import address_settles, eventually, focus, settle, state
+from tests.browser.watching import address_settles, eventually, settle, state
 
 LESSON = "cat, feature 1. Row mean 0.0000, variance 1.000000, denominator 1.000005. x −1.00, z −0.999995, y −1.099994. "
 SHARED = "Scale 1.20 and shift 0.10, shared with feature 1 of the other tokens."
@@ -41,90 +41,49 @@ def assert_numbers(page):
     assert np.array([[value(cell) for cell in row] for row in shown]) == pytest.approx(expected, abs=0.51e-6)
 
 
-class Person:
+class Person(walking.Person):
     """Someone who tries everything in this lesson, by a seed."""
 
-    def __init__(self, page, seed):
-        self.page = page
-        self.draw = random.Random(seed)
-        self.done = []
-
-    def act(self):
-        """Do something; True if the focus must be where it was put."""
-        actions = {
+    def actions(self):
+        return {
             self.drag: 6, self.type_exactly: 4, self.walk_cells: 5, self.edit_cell: 4, self.press_button: 6,
             self.choose: 4, self.refuse: 1, self.go_back: 1,
         }  # fmt: skip
-        action = self.draw.choices(list(actions), list(actions.values()))[0]
-        self.done.append(action.__name__)
-        action()
-        return action != self.go_back
-
-    def pick(self, selector):
-        found = self.page.locator(selector)
-        return found.nth(self.draw.randrange(found.count()))
-
-    def keys(self, *keys, most=6):
-        for _ in range(self.draw.randint(1, most)):
-            self.page.keyboard.press(self.draw.choice(keys))
-
-    def number(self):
-        return f"{self.draw.uniform(-6, 6):.3g}"
 
     def drag(self):
         self.pick("main .cell input[type=range]").focus()
         self.keys("ArrowRight", "ArrowUp", "ArrowLeft", "PageDown", "End", most=10)
 
     def type_exactly(self):
-        field = self.pick("main .cell input[type=text]")
-        field.fill(self.number())
-        field.press("Enter")
+        self.fill("main .cell input[type=text]", self.number())
 
     def walk_cells(self):
         self.pick(".signals td[tabindex='0']").focus()
         self.keys("ArrowRight", "ArrowDown", "ArrowLeft", "ArrowUp", "Home", "End", "Control+Home")
 
     def edit_cell(self):
-        self.pick(".signals td").click()
-        self.page.keyboard.press("Enter")
-        self.page.keyboard.type(self.number())
-        self.page.keyboard.press("Enter")
+        self.edit(".signals td")
 
     def press_button(self):
         self.pick("main button:not([aria-disabled=true], [data-copy], [data-from])").click()
 
     def choose(self):
-        chooser = self.pick("main select")
-        chooser.focus()
-        chooser.select_option(index=self.draw.randrange(chooser.locator("option").count()))
+        self.option("main select")
 
     def refuse(self):
-        field = self.pick("main input[type=text]")
-        field.fill("nonsense")
-        field.press("Enter")
+        self.fill("main input[type=text]", "nonsense")
 
-    def go_back(self):
-        address_settles(self.page)
-        self.page.evaluate("history.back()")
-        self.page.wait_for_timeout(60)
-        if self.page.url == "about:blank":
-            self.page.go_forward()
+
+def holds(page):
+    """The numbers are right, where no wrong value stands in a field."""
+    query = state(page)
+    if "bad=" not in query and "eps=-" not in query:
+        assert_numbers(page)
 
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_the_page_is_what_respond_draws_after_anything(new_page, lab, seed):
-    page = new_page(f"{lab}/axes")
-    person, seen = Person(page, seed), set()
-    while len(seen) < 30:
-        keeps_focus = person.act()
-        settle(page)
-        query = state(page)
-        seen.add(query)
-        told = f"{person.done[-3:]} led to {unquote(query)}"
-        assert page.evaluate("html => watched.difference(html)", respond("/axes", query)[2]) == "", told
-        assert not keeps_focus or focus(page) != "nothing", told
-        if "bad=" not in query and "eps=-" not in query:
-            assert_numbers(page)
+    walking.walk(Person(new_page(f"{lab}/axes"), seed), 30, holds)
 
 
 # ---- what is spoken (C11)

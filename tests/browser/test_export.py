@@ -11,6 +11,7 @@ STATES = {
     "/inside": "v=1&step=var&sel=mu.0.1&copy=csv",
     "/mistakes": "v=1&show=eps-twice",
     "/named": "v=1&panel=3&guesses=var:1/2&every=1",
+    "/precision": "v=1&do=fault:ort-40000&do=guess:zero&ladder=1&source=minilm",
     "/exercises": "v=1&count=3",
 }
 ADDRESS = "http://127.0.0.1/page.html"

@@ -11,6 +11,8 @@ from zlib import crc32
 
 import numpy as np
 
+from tests.golden.saving import save
+
 FILE = Path(__file__).with_name("torch.npz")
 DTYPES = ("float32", "float64")
 HALVES = ("float16", "bfloat16")  # recorded as float32, which holds them exactly
@@ -189,15 +191,5 @@ def recorded() -> Iterator[tuple[str, np.ndarray]]:
                 yield f"{case.name}/{dtype}/{name}", value
 
 
-def main() -> None:
-    """Record every case; the same machine writes the same bytes again."""
-    import torch
-
-    torch.set_num_threads(1)
-    arrays = dict(recorded()) | {"torch_version": np.array(torch.__version__.partition("+")[0])}
-    np.savez_compressed(FILE, **arrays)
-    print(f"{FILE.name}: {len(CASES)} cases, {FILE.stat().st_size:,} bytes, PyTorch {torch.__version__}")
-
-
 if __name__ == "__main__":
-    main()
+    save(FILE, len(CASES), recorded())

@@ -13,6 +13,7 @@ import numpy as np
 
 from tests.golden import record
 from tests.golden.record import DTYPES, HALVES, Case
+from tests.golden.saving import save
 
 FILE = Path(__file__).with_name("torch_backward.npz")
 IN_HALVES = {
@@ -62,15 +63,5 @@ def recorded() -> Iterator[tuple[str, np.ndarray]]:
                     yield f"{case.name}/{dtype}/{name}", value
 
 
-def main() -> None:
-    """Record every case; the same machine writes the same bytes again."""
-    import torch
-
-    torch.set_num_threads(1)
-    arrays = dict(recorded()) | {"torch_version": np.array(torch.__version__.partition("+")[0])}
-    np.savez_compressed(FILE, **arrays)
-    print(f"{FILE.name}: {len(CASES)} cases, {FILE.stat().st_size:,} bytes, PyTorch {torch.__version__}")
-
-
 if __name__ == "__main__":
-    main()
+    save(FILE, len(CASES), recorded())

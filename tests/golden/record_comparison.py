@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from tests.golden.saving import save
+
 FILE = Path(__file__).with_name("torch_comparison.npz")
 DTYPES = ("float32", "float64")
 BATCHES = 3
@@ -93,15 +95,5 @@ def recorded() -> Iterator[tuple[str, np.ndarray]]:
             yield f"{key(case)}/{name}", value
 
 
-def main() -> None:
-    """Record every case; the same machine writes the same bytes again."""
-    import torch
-
-    torch.set_num_threads(1)
-    arrays = dict(recorded()) | {"torch_version": np.array(torch.__version__.partition("+")[0])}
-    np.savez_compressed(FILE, **arrays)
-    print(f"{FILE.name}: {len(CASES)} cases, {FILE.stat().st_size:,} bytes, PyTorch {torch.__version__}")
-
-
 if __name__ == "__main__":
-    main()
+    save(FILE, len(CASES), recorded())

@@ -105,7 +105,18 @@ def test_the_tables(words, run):
     assert (
         "running_mean after 1 batch; PyTorch, momentum 0.1: new = (1 − momentum) × old + momentum × batch  d=4\n" in out
     )
+    assert (
+        "running_var after 1 batch; PyTorch, momentum 0.1: new = (1 − momentum) × old + momentum × batch  d=4\n" in out
+    )
     assert "\x1b" not in out and "\x1b" in run("compare", "words.csv", "--color")[1]
+
+
+def test_one_row_is_noted(tmp_path, run):
+    (tmp_path / "one.csv").write_text("1,2\n")
+    code, out, err = run("compare", "one.csv")
+    assert (code, err) == (0, "") and out.count("BatchNorm: a statistic has one cell here: PyTorch refuses") == 1
+    made = json.loads(run("compare", "one.csv", "--json")[1])["norms"]
+    assert [len(each["notes"]) for each in made] == [0, 1]
 
 
 @pytest.mark.parametrize(

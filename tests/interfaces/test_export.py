@@ -17,11 +17,15 @@ from tests.lessons.dom import Node, parse
 STATES = {
     "/axes": ["", "v=1&x=9,1;2,-3&tokens=a,b&gamma=1,1&beta=0,0&sel=0,1", "v=1&do=eps:much"],
     "/inside": ["", "v=1&step=var&sel=mu.0.1&copy=csv", "v=1&source=minilm&step=y&copy=link", "v=1&do=eps:much"],
+    "/precision": ["", "v=1&do=fault:ort-40000&do=guess:zero&ladder=1", "v=1&do=spread:-1"],
     "/mistakes": ["", "v=1&show=keepdims-dropped&x=1,2;3,9", "v=1&quiz=1", "v=1&do=x:much"],
     "/named": ["", "v=1&panel=3&guesses=var:1/2&every=1", "v=1&panel=4&opened=1&x=1,2,4&update=0,0,0"],
     "/exercises": ["", "v=1&seed=3&count=4&rational=1", "v=1&answers=0"],
 }
 EVERY = [(path, query) for path in site.LESSONS for query in STATES[path]]
+
+
+BEFORE = "<!DOCTYPE html>\n<title>an older page</title>"
 
 
 def exported(path: str, query: str = "") -> Node:
@@ -154,7 +158,7 @@ def test_a_query_that_one_lesson_alone_can_read(run, query):
 def test_a_query_that_many_can_read_needs_the_lesson(run):
     code, out, err = run("export", "v=1")
     assert (code, out, err.count("\n")) == (2, "", 1)
-    assert "inside and mistakes and named" in err and "say --lesson, one of " in err
+    assert "inside and precision and mistakes and named" in err and "say --lesson, one of " in err
     assert run("export", "v=1", "--lesson", "named") == (0, page("/named", "", {}).html, "")
     assert run("export", "", "--lesson", "/exercises") == (0, page("/exercises", "", {}).html, "")
 
@@ -180,7 +184,7 @@ def test_a_file_that_the_state_shows(run, tmp_path):
 
 def test_a_page_is_written_whole_and_only_where_it_was_named(run, tmp_path):
     target = tmp_path / "page.html"
-    target.write_text("before")
+    target.write_text(BEFORE)
     target.chmod(0o640)
     (tmp_path / "link.html").symlink_to(target)
     assert run("export", "/named", "-o", "link.html") == (0, "", "")
@@ -191,11 +195,28 @@ def test_a_page_is_written_whole_and_only_where_it_was_named(run, tmp_path):
 
 def test_a_page_that_cannot_be_written_leaves_what_was_there(run, tmp_path, monkeypatch):
     target = tmp_path / "page.html"
-    target.write_text("before")
+    target.write_text(BEFORE)
     monkeypatch.setattr(Path, "replace", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")))
     code, out, err = run("export", "/named", "-o", "page.html")
     assert (code, out) == (3, "") and "cannot be written" in err and "No space left on device" in err
-    assert target.read_text() == "before" and [path.name for path in tmp_path.iterdir()] == ["page.html"]
+    assert target.read_text() == BEFORE and [path.name for path in tmp_path.iterdir()] == ["page.html"]
+
+
+@pytest.mark.parametrize("held", ["1,2\n3,4\n", "text about <html>", "\x00\x01"])
+def test_a_file_that_is_no_page_is_never_overwritten(run, tmp_path, held):
+    target = tmp_path / "t.csv"
+    target.write_text(held)
+    code, out, err = run("export", "/named", "-o", "t.csv")
+    assert (code, out) == (3, "") and err.count("\n") == 1
+    assert "t.csv is there and is no HTML page; name another file, or delete it first." in err
+    assert target.read_text() == held and len(list(tmp_path.iterdir())) == 1
+
+
+@pytest.mark.parametrize("held", ["", "  \n<HTML>", "\ufeff<!doctype html>"])
+def test_a_page_or_an_empty_file_is_written_anew(run, tmp_path, held):
+    (tmp_path / "page.html").write_text(held, encoding="utf-8")
+    assert run("export", "/named", "-o", "page.html") == (0, "", "")
+    assert (tmp_path / "page.html").read_text() == page("/named", "", {}).html
 
 
 def test_a_device_is_written_to_and_not_replaced(run):
@@ -215,7 +236,8 @@ def test_json(run):
     ("arguments", "code", "message"),
     [
         (("/nowhere",), 2, "'nowhere' is no lesson; the lessons are "),
-        (("/",), 2, "'' is no lesson; the lessons are "),
+        (("/",), 2, "'/' is the first page, which is no lesson; the lessons are "),
+        (("http://host/?v=1",), 2, "'/' is the first page"),
         (("http://host/inside?v=9",), 2, "state version '9'"),
         (("/inside?v=1&step=zzz",), 2, "there is no step 'zzz'"),
         (("v=1&step=zzz",), 2, "no lesson can read it as it is; say --lesson"),

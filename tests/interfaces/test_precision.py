@@ -59,14 +59,29 @@ def test_the_tables(run, file):
     assert (code, err) == (0, "")
     head, summary, title, rows = out.rstrip("\n").split("\n\n")
     assert head == "x.npy: 6 rows; errors in ulps of the storage format"
-    assert title == "The rows that lose most: worst ulp, and the first value that overflows"
+    assert title == "The rows that lose most: worst ulp, and the value that each breaks at"
     assert [line.split()[:3] for line in summary.splitlines()] == [
         ["policy", "storage", "statistics"], ["float32", "float32", "float32"], ["steps-fp16", "float16", "float16"],
     ]  # fmt: skip
-    assert [line.split()[-1] for line in summary.splitlines()[1:]] == ["none", "row"]
-    assert summary.splitlines()[2].split()[4:6] == ["inf", "1,2"]
+    assert [line.split()[-1] for line in summary.splitlines()[1:]] == ["nothing", "row"]
+    assert summary.splitlines()[2].split()[4:7] == ["1", "inf", "1,2"]
+    assert summary.splitlines()[2].endswith("x in 1 row")
     assert rows.splitlines()[0].split()[:3] == ["policy", "row", "1,2"]
     assert rows.splitlines()[2].split()[:3] == ["steps-fp16", "inf", "x"]
+
+
+def test_rows_without_an_error_are_counted_beside_the_median(run, tmp_path):
+    """One nan makes one row nan, and not the median of all."""
+    x = np.array([[1.0, 2.0, 4.0]] * 3 + [[np.nan, 2.0, 4.0], [1e6, 2.0, 4.0]])
+    np.save(tmp_path / "bad.npy", x)
+    _, out, _ = run("precision", "bad.npy", "--policy", "steps-fp16")
+    head, line = out.split("\n\n")[1].splitlines()
+    median = float(np.median(ns.precision(x, policies="steps-fp16")[0].worst_ulp[:3]))
+    assert head.rstrip().endswith("breaks at") and line.rstrip().endswith("x in 2 rows")
+    assert float(line.split()[3]) == pytest.approx(median, rel=1e-3) and line.split()[4] == "2"
+    np.save(tmp_path / "bad.npy", x[3:])
+    _, out, _ = run("precision", "bad.npy", "--policy", "steps-fp16")
+    assert out.split("\n\n")[1].splitlines()[1].split()[3] == "none"
 
 
 def test_a_single_row(run, tmp_path):

@@ -59,6 +59,31 @@ def test_undo_takes_back_the_last_edit():
     assert undo.attributes["aria-disabled"] == "true"
 
 
+def test_eps_is_an_edit_as_any_other():
+    both = state("x.1.0:3", "eps:1")
+    assert "last=eps:1e-5" in both
+    undone = state("undo:1", query=both)
+    assert "eps" not in undone and undone == state("x.1.0:3").partition("&last")[0]
+    assert state("eps:0.5", "x.1.0:3", "undo:1") == "v=1&eps=0.5" and state("eps:1", "undo:1") == "v=1"
+    tree = after("eps:1")
+    assert tree.one(id="moved").text.startswith("Every output moved. Outputs that moved: 12 of 12")
+    ghosts = [percent(float(v)) for v in OUTPUTS]
+    assert marks(tree, "y", "ghost") == pytest.approx(ghosts, abs=0.01)
+    undo = {node.text: node for node in tree.all("button")}["Undo"]
+    assert "aria-disabled" not in undo.attributes
+    dragged = state("drag.x.1.0:0", "eps:1", "drag.x.1.0:1")
+    assert "last=x.1.0:0" in dragged  # not the drag before eps
+
+
+def test_a_new_table_says_how_to_go_back():
+    assert "Undo begins anew with it; your browser's Back brings the old one." in page().one(id="own").text
+    assert state("table:1,2", "undo:1") == state("table:1,2")
+
+
+def test_the_colours_are_told_what_they_are_scaled_to():
+    assert "scaled apart, each to its own largest number" in page().one("main").text
+
+
 def test_a_drag_is_one_edit():
     dragged = state("drag.x.1.0:0", "drag.x.1.0:1", "drag.x.1.0:2")
     assert "last=x.1.0:-1" in dragged
@@ -96,11 +121,11 @@ def test_reset_brings_back_the_lessons_numbers_and_keeps_the_view():
         ("rowshift.1:", "'' is no finite number; type one such as 1.25."),
         ("rowscale.1:1e309", "'1e309' is no finite number; type one such as 1.25."),
         ("eps:-1", "eps is -1; it must not be negative: it keeps variance + eps above zero."),
-        ("zoom:wide", "'wide' is not understood here."),
+        ("zoom:wide", "'wide' is none of fixed, fit."),
         ("first:3", "first is 3; the lanes start at a multiple of 8 below 4."),
-        ("first:x", "'x' is not understood here."),
-        ("layout:odd", "'odd' is not understood here."),
-        ("convention:odd", "'odd' is not understood here."),
+        ("first:x", "'x' is no whole number from 0; type one such as 3."),
+        ("layout:odd", "'odd' is none of tokens, ncl, nchw."),
+        ("convention:odd", "'odd' is none of pytorch, keras."),
         ("nothing:1", "there is no field 'nothing' here."),
         ("toString:1", "there is no field 'toString' here."),
     ],
@@ -136,6 +161,7 @@ def test_a_row_that_would_leave_float64_stays():
         ("first=8", "first is 8; the lanes start at a multiple of 8 below 4."),
         ("last=x.9.9:1", "there is no cell 'x.9.9' in a table of 3 tokens and 4 features."),
         ("last=x.1.0:nan", "'nan' is no finite number; type one such as 1.25."),
+        ("last=eps:-1", "eps is -1; it must not be negative: it keeps variance + eps above zero."),
         ("last=x", "the address has last='x', which cannot be read."),
         ("dragged=x.5.5", "there is no cell 'x.5.5' in a table of 3 tokens and 4 features."),
         ("zoom=wide", "the address has zoom='wide', which cannot be read."),

@@ -212,9 +212,10 @@ def test_lesson_C10_what_holds_here_and_what_does_not():
         "normalizes over the trailing dimensions that it is declared with: here the features of one token",
         "the leading dimensions, the tokens, share them",
         "no linguistic meaning",
-        "statistics are those of the current input, in training and in evaluation alike",
+        "LayerNorm’s statistics are those of the current input, in training and in evaluation alike",
         "BatchNorm in evaluation may use running statistics",
-        "no optimizer, no update of running statistics, no comparison of training runs",
+        "the axes panel shows what this table would leave in them",
+        "No parameter is trained: no optimizer changes γ or β, and no training runs are compared",
     ):
         assert words in notes
 
@@ -245,4 +246,5 @@ def test_lesson_C13_signs_eps_and_parameters():
     notes = page().one("section", class_="notes").text
     assert "z has the sign of x − mean" in notes
     assert "eps is positive and protects the denominator" in notes
+    assert "eps = 0 as well: then z of a constant row is 0/0, which is no number (NaN)" in notes
     assert "outputs of a row need not keep mean 0 or unit spread" in notes

@@ -226,7 +226,8 @@ def test_lesson_A13_affine_and_precision():
     assert not tree.all("table", data_t="gamma") and not tree.all("table", data_t="y")
     assert len(tree.one(id="scrub").all("button")) == 7
     assert "w = 1 bytes" in tree.one(id="ledger").text
-    assert "not rounded to the chosen precision" in tree.one("section", class_="notes").text
+    assert "Every value is really rounded" in tree.one("section", class_="notes").text
+    assert "not rounded to the chosen precision" in page().one("section", class_="notes").text
     assert [option.attributes["value"] for option in tree.one(id="set-storage").all("option")] == [
         "float64", "float32", "bfloat16", "float16", "float8_e4m3fn", "float8_e5m2",
     ]  # fmt: skip

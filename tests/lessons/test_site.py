@@ -9,7 +9,16 @@ from normscope.lessons.sources import Synthetic
 from normscope.presets import PRESETS
 from tests.lessons.dom import Node, parse
 
-PATHS = ["/", "/axes", "/axes?v=1&bad=table:1,x", "/inside", "/inside?v=1&source=minilm", "/inside?v=9", "/nowhere"]
+PATHS = [
+    "/",
+    "/axes",
+    "/axes?v=1&bad=table:1,x",
+    "/inside",
+    "/inside?v=1&source=minilm",
+    "/inside?v=9",
+    "/precision",
+    "/nowhere",
+]
 PATHS += ["/mistakes", "/mistakes?v=1&bad=x:q", "/mistakes?v=1&quiz=1"]
 
 
@@ -45,7 +54,9 @@ def test_nothing_is_inline_and_nothing_comes_from_elsewhere(address):
 def test_every_label_and_reference_points_somewhere():
     inside = ("", "v=1&bad=eps:x", "v=1&source=minilm&bad=at.S:x", "v=1&bad=x.0.0.0:q", "v=1&bad=odd:x")
     axes = ("", "v=1&bad=eps:x", "v=1&bad=x.1.0:q", "v=1&bad=table:1,x", "v=1&bad=odd:x")
-    for address in [*(f"/inside?{query}" for query in inside), *(f"/axes?{query}" for query in axes)]:
+    precision = ("", "v=1&bad=mean:x", "v=1&bad=seed:x&ladder=1&guess=near", "v=1&source=minilm&bad=odd:x")
+    every = {"/inside": inside, "/axes": axes, "/precision": precision}
+    for address in [f"{path}?{query}" for path, queries in every.items() for query in queries]:
         tree = parse(get(address)[2])
         ids = {node.attributes["id"] for node in tree.walk() if "id" in node.attributes}
         for node in tree.walk():
@@ -55,7 +66,8 @@ def test_every_label_and_reference_points_somewhere():
 
 def test_home_lists_the_lessons_and_the_persons_tensors():
     body = get("/", {"mine": Synthetic("mine.npy, 3 x 4", "from a file", (1, 3, 4))})[2]
-    assert 'href="/inside?v=1&amp;source=mine"' in body and "mine.npy" in body
+    for path in ("/inside", "/precision"):
+        assert f'href="{path}?v=1&amp;source=mine"' in body and "mine.npy" in body
     for link in parse(body).all("a"):
         if link.attributes["href"].startswith("/"):
             assert get(link.attributes["href"], {"mine": Synthetic("", "", (1, 3, 4))})[0] == 200

@@ -84,6 +84,15 @@ def test_every_pattern_there_and_back(of):
 
 
 @pytest.mark.parametrize("of", EVERY)
+@pytest.mark.parametrize("saturate", [False, True])
+def test_many_are_rounded_as_each_is(of, saturate):
+    special = [0.0, -0.0, math.nan, math.inf, -math.inf, 1e-320, -1e-320, 1e308, -1e308]
+    values = [*map(float, hard(of)), *special]
+    found = of.round_all(values, saturate=saturate)
+    assert list(map(repr, found)) == [repr(of.round(value, saturate=saturate)) for value in values]
+
+
+@pytest.mark.parametrize("of", EVERY)
 def test_the_limits_are_numpys_and_ml_dtypes(of):
     info = ml_dtypes.finfo(dtype(of))
     assert (of.largest, of.smallest, of.bits) == (float(info.max), float(info.smallest_subnormal), info.bits)

@@ -239,6 +239,37 @@ def test_a_fused_product_is_not_rounded_before_the_add():
     assert ns.trace(x, norm, gamma, beta, policy=fused)["y"] != ns.trace(x, norm, gamma, beta, policy=plain)["y"]
 
 
+def added(a, b, policy, kind, op="add"):
+    """a + b or a - b of float64 numbers by a policy, as a program of one step."""
+    build = Builder(("d",), {"x": ("d",), "b": ("d",)})
+    build.let("y", op, "x", "b")
+    made = evaluate(build.program(), {"d": len(a)}, {"x": kind(a), "b": kind(b)}, policy, ("d",))["y"]
+    return cells.flatten(made.tolist() if kind is np.array else made.nested())
+
+
+WIDE_TO_FLOAT32 = Policy("wide", "float32", keep=(("x", "float64"), ("b", "float64")))
+
+
+@pytest.mark.parametrize("kind", [list, np.array])
+def test_a_fused_add_is_rounded_once(kind):
+    """A product of two float32 and a third: the sum lies just below a tie of float32, to which float64 rounds it."""
+    a, c = (2.0**-12 * (1 + 2.0**-23)) * (2.0**-12 * (1 - 2.0**-23)), 1 + 2.0**-23
+    assert added([a, -a], [c, -c], WIDE_TO_FLOAT32, kind) == [1 + 2.0**-23, -1 - 2.0**-23]
+    assert added([a, -a], [-c, c], WIDE_TO_FLOAT32, kind, "sub") == [1 + 2.0**-23, -1 - 2.0**-23]
+    assert added([math.inf, math.inf, 1e308, -0.0], [1.0, -math.inf, 1e308, -0.0], WIDE_TO_FLOAT32, kind)[0] == math.inf
+
+
+@pytest.mark.parametrize("kind", [list, np.array])
+def test_fused_adds_near_ties_of_float32(kind):
+    draw = np.random.default_rng(3)
+    near = draw.integers(2**23, 2**24, 4000) + 0.5 * draw.integers(0, 2, 4000)  # a float32, or a tie between two
+    far = draw.choice([-1, 1], 4000) * draw.random(4000) * 2.0 ** draw.integers(-60, -20, 4000).astype(float)
+    for op, sign in (("add", 1), ("sub", -1)):
+        found = added(near.tolist(), far.tolist(), WIDE_TO_FLOAT32, kind, op)
+        exact = [Fraction(a) + sign * Fraction(b) for a, b in zip(near.tolist(), far.tolist(), strict=True)]
+        assert [Fraction(cell) for cell in found] == [rounded(each, FLOAT32, WIDE_TO_FLOAT32) for each in exact]
+
+
 def test_a_running_sum_in_bfloat16_stands_still_at_256():
     build = Builder(("d",), {"x": ("d",)})
     build.let("total", "sum", "x", over=("d",))

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..norm import Norm
 
-Kind = type(inspect.Parameter.POSITIONAL_ONLY)
+Parameter = inspect.Parameter
 NAMES: Mapping[str, tuple[str, ...]] = {  # a role: what people call it, in lower case
     "x": ("x", "input", "inputs", "hidden_states", "hidden", "tensor", "inp", "data"),
     "gamma": ("gamma", "weight", "scale", "gain", "weights"),
@@ -37,7 +37,7 @@ class Argument:
     name: str
     role: str
     is_required: bool
-    kind: Kind = Kind.POSITIONAL_OR_KEYWORD
+    kind: Any = Parameter.POSITIONAL_OR_KEYWORD
 
 
 @dataclass(frozen=True)
@@ -66,8 +66,8 @@ class Binding:
                 in_order = False  # the default stays, and what follows is given by name
                 continue
             value = neutral(each.role) if value is None else value
-            in_order = in_order and each.kind is not Kind.KEYWORD_ONLY
-            if in_order or each.kind is Kind.POSITIONAL_ONLY:
+            in_order = in_order and each.kind is not Parameter.KEYWORD_ONLY
+            if in_order or each.kind is Parameter.POSITIONAL_ONLY:
                 args.append(value)
             else:
                 kwargs[each.name] = value
@@ -108,7 +108,9 @@ def bind(function: Callable[..., Any], norm: Norm, is_backward: bool = False, sk
     try:
         parameters = list(inspect.signature(function).parameters.values())[skip:]
     except (TypeError, ValueError):  # of C, without a signature: x and the affine by position
-        plain = tuple(Argument(role, role, role == "x", Kind.POSITIONAL_ONLY) for role in order(norm, is_backward)[:4])
+        plain = tuple(
+            Argument(role, role, role == "x", Parameter.POSITIONAL_ONLY) for role in order(norm, is_backward)[:4]
+        )
         return Binding(plain)
     return bound([each for each in parameters if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)],
                  order(norm, is_backward), any(each.kind is each.VAR_POSITIONAL for each in parameters))  # fmt: skip
@@ -118,7 +120,7 @@ def bound(parameters: Sequence[inspect.Parameter], roles: Sequence[str], is_open
     """By name, then by position; the roles are those that a position may mean."""
     named = _named(parameters, roles)
     if is_open and not parameters:  # def f(*args)
-        return Binding(tuple(Argument(role, role, True, Kind.POSITIONAL_ONLY) for role in roles))
+        return Binding(tuple(Argument(role, role, True, Parameter.POSITIONAL_ONLY) for role in roles))
     left = [role for role in roles if role not in named.values()]
     arguments, guessed = [], []
     for each in parameters:

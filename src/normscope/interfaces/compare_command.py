@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from .options import decimal_comma, printing
+
 if TYPE_CHECKING:
     from ..comparison import Compared, Comparison
     from .files import Tensor
@@ -53,10 +55,9 @@ CONVENTIONS = ("pytorch", "keras")
     help="pytorch: the momentum weighs the new value; the running variance is unbiased. keras: the momentum weighs the "
     "old value; the running variance divides by n.",
 )
-@click.option("--decimal-comma", is_flag=True, help="Numbers in .csv files have decimal commas: 1,5;2,5.")
+@decimal_comma
 @click.option("--all", "whole", is_flag=True, help="Every cell of a large tensor, not a window.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, and nothing else, on stdout.")
-@click.option("--color/--no-color", default=None, help="Colour the tables or not.  [default: on a terminal]")
+@printing
 def compare(
     file: str,
     norms: str,
@@ -74,7 +75,8 @@ def compare(
     color: bool | None,
 ) -> str:
     """Run several norms on the tensor in FILE (.npy or .csv): which axes each reduces and which it keeps, how many
-    statistics that makes, how many outputs one cell moves, and xhat. gamma and beta are left out.
+    statistics that makes, how many outputs one cell moves (of batch_norm_eval with its running statistics held), and
+    xhat. gamma and beta are left out.
 
     Tables show a window of xhat; --json has full precision, and an xhat of more than 10,000 cells as a window unless
     --all is given: "window" then lists the index ranges that are shown of every axis.
@@ -135,7 +137,7 @@ def written(made: "Comparison", tensor: "Tensor", whole: bool, color: bool) -> s
 def _words(each: "Compared") -> list[str]:
     from ..page.text import table
 
-    return [f"  {line}" for line in table(list(each.axis.items()), "<<").splitlines()] + list(each.trace.notes)
+    return [f"  {line}" for line in table(list(each.axis.items()), "<<").splitlines()]
 
 
 def _running(each: "Compared", width: int, whole: bool, color: bool) -> list[str]:
@@ -149,7 +151,7 @@ def _running(each: "Compared", width: int, whole: bool, color: bool) -> list[str
     batches = f"{told.batches} batch{'es' * (told.batches != 1)}"
     shape = tuple(each.trace.sizes[axis] for axis in each.kept)
     after = f"after {batches}; {rule.title}, momentum {told.momentum:g}: {rule.rule}"
-    values = {f"running_mean {after}": told.mean, "running_var": told.var}
+    values = {f"running_mean {after}": told.mean, f"running_var {after}": told.var}
     return [tensor(title, each.kept, shape, value, None, None, width, whole, color) for title, value in values.items()]
 
 

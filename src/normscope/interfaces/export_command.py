@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from codecs import BOM_UTF8
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -15,12 +16,13 @@ if TYPE_CHECKING:
     from ..lessons.sources import Source
 
 LESSONS = tuple(entry.path for entry in ENTRIES)
+HEAD = 1024  # bytes that tell a page from other files
 NAMES = ", ".join(path.strip("/") for path in LESSONS)
 
 
 @click.command(short_help="A state of a lesson as one file, without a script.")
 @click.argument("state")
-@click.option("-o", "--output", metavar="PAGE", help="The file to write, in place of what it held.  [default: stdout]")
+@click.option("-o", "--output", metavar="PAGE", help="The file to write: a new one, or a page.  [default: stdout]")
 @click.option("--lesson", metavar="NAME", help=f"Which lesson a bare query belongs to: {NAMES}.")
 @click.option("--file", "file", metavar="FILE", help="The file that the state shows (.npy or .csv), as in open.")
 @click.option("--eps", help="With --file: added to the variance.  [default: the norm's own]")
@@ -43,7 +45,7 @@ def export(
 
     STATE is the link of a lesson, with any host or none ('/inside?v=1&step=mu'), or its query alone. The link
     says which lesson it is. For a query, --lesson does, unless only one lesson can read it. Quote STATE: a
-    shell takes & for its own. A file that is there already is overwritten only where -o names it.
+    shell takes & for its own. A page that is there already is overwritten; any other file is not.
 
     \b
     Examples:
@@ -89,6 +91,8 @@ def _lesson(path: str, name: str | None, query: str, sources: "dict[str, Source]
     chosen = f"/{name.strip('/')}" if name else path
     if path and chosen != path:
         raise click.UsageError(f"the link is of '{path[1:]}' and --lesson is '{name}'; leave --lesson out.")
+    if chosen == "/":
+        raise click.UsageError(f"'/' is the first page, which is no lesson; the lessons are {NAMES}.")
     if chosen and chosen not in LESSONS:
         raise click.UsageError(f"'{chosen[1:41]}' is no lesson; the lessons are {NAMES}.")
     return chosen or _only(query, sources)
@@ -137,11 +141,20 @@ def write(path: Path, text: str, inputs: list[Path]) -> None:
         if path.exists() and not path.is_file():  # a pipe or a device; a folder says that it is none
             path.write_text(text, encoding="utf-8")
             return
+        if path.exists() and not _is_page(path):
+            raise FileError(f"{path.name} is there and is no HTML page; name another file, or delete it first.")
         _replace(path, text)
     except OSError as error:
         if isinstance(error, FileError):
             raise
         raise FileError(f"the page cannot be written to {path}: {error.strerror or error}.") from None
+
+
+def _is_page(path: Path) -> bool:
+    """Whether a file is an HTML page, or empty: nothing is lost where such a one is written anew."""
+    with path.open("rb") as file:
+        head = file.read(HEAD).removeprefix(BOM_UTF8).lstrip().lower()
+    return not head or head.startswith((b"<!doctype html", b"<html"))
 
 
 def _replace(path: Path, text: str) -> None:

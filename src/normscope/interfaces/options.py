@@ -28,11 +28,14 @@ norm_choice = options(
     click.option("--no-affine", is_flag=True, help="The norm has no gamma and beta."),
     click.option("--groups", type=int, help="Number of groups: of group_norm, or of the axis g of --pattern."),
 )
+decimal_comma = click.option(
+    "--decimal-comma", is_flag=True, help="Numbers in .csv files have decimal commas: 1,5;2,5."
+)
 parameters = options(
     click.option("--eps", help="Added to the variance, as a decimal or a fraction.  [default: the norm's own]"),
     click.option("--gamma", metavar="FILE", help="Scale (.npy or .csv).  [default: ones]"),
     click.option("--beta", metavar="FILE", help="Shift (.npy or .csv).  [default: zeros]"),
-    click.option("--decimal-comma", is_flag=True, help="Numbers in .csv files have decimal commas: 1,5;2,5."),
+    decimal_comma,
 )
 printing = options(
     click.option("--json", "as_json", is_flag=True, help="Print JSON, and nothing else, on stdout."),

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
 
 SHOWN = 100  # rows of JSON
 WORST = 5  # rows of the table
+HEADS = (
+    "policy", "storage", "statistics", "median ulp", "not finite", "worst ulp", "at row", "most eps", "breaks at",
+)  # fmt: skip
 
 
 @click.command(short_help="What your tensor loses in bf16, fp16 and fp8.")
@@ -51,12 +55,13 @@ def precision(
 
     A row is what shares one statistic. Its worst ulp is the largest error of a cell of y, in units in the last
     place of the storage format at the row's largest |y|; the reference is float64, of x as it is in the file.
-    The share of eps is eps / (var + eps). Overflow names the first value that is not finite (in float8_e4m3fn,
-    which has no infinity: that reaches the largest number).
+    The share of eps is eps / (var + eps), of the policy's own var: 0 where the sum rounds to var, undefined where
+    it rounds to 0. A row breaks at the first value that is not finite, or that lay beyond the largest number of
+    float8_e4m3fn, which has no infinity; in the JSON that is "overflow".
 
     \b
     Policies are float32, float64, pytorch-fp32, onnxruntime-fp16, and with -bf16, -fp16, -e4m3fn or -e5m2:
-      pytorch     PyTorch's kernel: x, gamma, beta and y are stored so, the rest is float32
+      pytorch     PyTorch's CPU kernel: x, gamma, beta and y are stored so, the rest is float32
       statistics  float32 statistics, every other step rounded
       steps       every step rounded; sums are added in float32
       llama       normalize in float32, cast, then scale
@@ -84,7 +89,7 @@ def precision(
 
 
 def written(found: "list[Loss]", tensor: "Tensor", color: bool | None) -> str:
-    """A line for each policy: all rows, and then what it makes of the rows that lose most."""
+    """A line for each policy: all rows, the median of finite errors; then what it makes of the rows that lose most."""
     from ..page.text import table, wants_color
 
     wanted = wants_color(color, os.environ, sys.stdout.isatty())
@@ -92,13 +97,12 @@ def written(found: "list[Loss]", tensor: "Tensor", color: bool | None) -> str:
     head = f"{tensor.path.name}: {count:,} row{'' if count == 1 else 's'}; errors in ulps of the storage format"
     if not count:
         return head
-    summary = [["policy", "storage", "statistics", "median ulp", "worst ulp", "at row", "most eps", "overflow"]]
-    summary += [_summary(loss) for loss in found]
+    summary = [list(HEADS), *map(_summary, found)]
     rows = _worst_rows(found)
     worst = [["policy", *(f"row {_index(index)}" for index in rows)]]
     worst += [[loss.policy.name, *(_cell(loss, index) for index in rows)] for loss in found]
-    title = "The rows that lose most: worst ulp, and the first value that overflows"
-    parts = [head, table(summary, "<<<>><><", wanted), title, table(worst, "<" + ">" * len(rows), wanted)]
+    title = "The rows that lose most: worst ulp, and the value that each breaks at"
+    parts = [head, table(summary, "<<<>>><><", wanted), title, table(worst, "<" + ">" * len(rows), wanted)]
     return "\n\n".join(parts)
 
 
@@ -108,11 +112,19 @@ def _summary(loss: "Loss") -> list[str]:
     from ..page.text import number
 
     (worst,) = loss.worst_rows(1)
-    rows = int(np.sum(loss.overflow >= 0))
-    overflow = f"{rows:,} row{'' if rows == 1 else 's'}" if rows else "none"
+    finite = loss.worst_ulp[np.isfinite(loss.worst_ulp)]
+    median = number(np.median(finite)) if finite.size else "none"
+    others = f"{loss.worst_ulp.size - finite.size:,}"
     share = np.max(loss.eps_share[np.isfinite(loss.eps_share)], initial=0)
-    figures = [number(np.median(loss.worst_ulp)), number(loss.worst_ulp[worst]), _index(worst), number(share)]
-    return [loss.policy.name, loss.policy.storage, loss.policy.statistics, *figures, overflow]
+    figures = [median, others, number(loss.worst_ulp[worst]), _index(worst), number(share)]
+    return [loss.policy.name, loss.policy.storage, loss.policy.statistics, *figures, _broken(loss)]
+
+
+def _broken(loss: "Loss") -> str:
+    """The values that rows break at, each with its rows."""
+    rows = Counter(loss.overflow[loss.overflow >= 0].tolist())
+    named = (f"{loss.names[at]} in {count:,} row{'' if count == 1 else 's'}" for at, count in sorted(rows.items()))
+    return ", ".join(named) or "nothing"
 
 
 def _worst_rows(found: "list[Loss]") -> list[tuple[int, ...]]:

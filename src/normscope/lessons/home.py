@@ -24,6 +24,12 @@ INSIDE = (
     ("GPT-2 small", "?v=1&source=gpt2-small", "The layer at its real sizes, with its bill in bytes and FLOPs."),
     ("Llama-3 8B", "?v=1&source=llama-3-8b", "RMSNorm: no mean, no beta, and what that saves."),
 )
+PRECISION = (
+    ("A row in bfloat16", "", "Its mean and spread are sliders; every named policy stands beside it."),
+    ("40000 to 40003 in float32", "?v=1&do=fault:ort-40000", "The one-pass variance of a row that broke a runtime."),
+    ("Squares beyond float16", "?v=1&do=fault:llama-squares", "x² overflows, and the row comes out as zeros."),
+    ("What MiniLM loses", "?v=1&source=minilm", "Real activations, row by row, under every policy."),
+)
 MISTAKES = (
     ("Divided by n − 1", "", "The commonest of all: at d = 768 it hides in a tolerance of 1 %."),
     ("eps outside the root", "?v=1&show=eps-outside-root", "Ordinary rows hide it; a row of tiny variance does not."),
@@ -35,7 +41,8 @@ NAMED = (
     ("(1, 2, 4)", "?v=1&x=1,2,4&update=0,0,0&panel=4", "The root of 14/9 is none, however long the decimals."),
     ("eps as a symbol", "?v=1&eps=eps&panel=4", "The formula that stands where no value is given."),
 )
-WAYS = {"/axes": AXES, "/inside": INSIDE, "/mistakes": MISTAKES, "/named": NAMED}
+WAYS = {"/axes": AXES, "/inside": INSIDE, "/precision": PRECISION, "/mistakes": MISTAKES, "/named": NAMED}
+OWN = ("/inside", "/precision")  # lessons that take a person's tensors
 
 
 def home(sources: Mapping[str, Source]) -> Html:
@@ -57,7 +64,7 @@ def home(sources: Mapping[str, Source]) -> Html:
 
 
 def _ways(path: str, own: list[tuple[str, str, str]]) -> Html:
-    ways = [*(own if path == "/inside" else ()), *WAYS.get(path, ())]
+    ways = [*(own if path in OWN else ()), *WAYS.get(path, ())]
     items = (el("li", el("a", title, href=path + query), el("span", f" {note}")) for title, query, note in ways)
     return el("ul", *items, class_="ways")
 

@@ -11,7 +11,7 @@ from ..page.html import Html, el, group, region
 from ..page.math import equal, vector
 from ..views.exact import mathml
 from .sources import Source
-from .state import FLAG, PAIR, Codec, Query, act, complaint, read, whole_numbers, write
+from .state import FLAG, PAIR, Codec, Query, act, complaint, read, whole_number, write
 
 TITLE = "Exercises"
 PATH = "/exercises"
@@ -32,12 +32,7 @@ class State:
     bad: tuple[str, str] | None = None
 
 
-def _number(text: str) -> int:
-    (number,) = whole_numbers(text)
-    return number
-
-
-NUMBER: Codec = (_number, str)
+NUMBER: Codec = (whole_number, str)
 CODECS: Mapping[str, Codec] = {
     "seed": NUMBER,
     "count": NUMBER,

@@ -22,7 +22,12 @@ ENTRIES = (
     Entry(
         "/inside",
         "Inside LayerNorm",
-        "Follow a tensor through the layer, step by step and cell by cell: made up, a real model's, or your own.",
+        "Follow a tensor through the layer and back, cell by cell, in any precision: made up, a model's, or your own.",
+    ),
+    Entry(
+        "/precision",
+        "Precision",
+        "The same row in bfloat16, float16 and eight bits, as real code rounds it: what is lost, where, and why.",
     ),
     Entry(
         "/mistakes",

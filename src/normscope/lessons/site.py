@@ -13,6 +13,7 @@ from .axes_lab import page as axes_lab
 from .home import home, missing, unreadable
 from .inside import page as inside
 from .museum import page as museum
+from .precision import page as precision
 from .shell import document
 from .sources import Source
 from .state import split
@@ -22,6 +23,7 @@ HTML = "text/html; charset=utf-8"
 LESSONS: Mapping[str, ModuleType] = {
     "/axes": axes_lab,
     "/inside": inside,
+    "/precision": precision,
     "/mistakes": museum,
     "/named": wiring,
     "/exercises": sheet,

@@ -144,6 +144,7 @@ def preset(key: str, shape: Shape, seed: int) -> Synthetic:
     return Synthetic(f"{model.name}, d = {model.d}", note, shape, seed, eps=model.eps)
 
 
+@lru_cache(maxsize=64)
 def preset_norm(key: str) -> Norm:
     """The norm of a preset, LayerNorm for any other source."""
     return PRESETS[key].norm() if key in PRESETS else layer_norm()

@@ -122,15 +122,19 @@ def complaint(state: S, done: Callable[[S, str, str], S]) -> str:
 
 
 def whole_numbers(text: str) -> tuple[int, ...]:
-    """`0,1,96` as numbers.
+    """`0,1,96` as numbers; StateError names a word that is none.
 
     >>> whole_numbers("0,1,96")
     (0, 1, 96)
     """
-    numbers = tuple(int(word) for word in text.split(","))
-    if min(numbers) < 0 or max(numbers) > 10**15:
-        raise ValueError(text)
-    return numbers
+    return tuple(map(whole_number, text.split(",")))
+
+
+def whole_number(text: str) -> int:
+    """A whole number that a person typed, from 0 to 10^15; StateError if it is none."""
+    if not text.strip().isdecimal() or len(text) > 16 or int(text) > 10**15:
+        raise StateError(f"'{text[:20]}' is no whole number from 0; type one such as 3.")
+    return int(text)
 
 
 def finite(text: str) -> float:
@@ -166,7 +170,7 @@ def choice(options: tuple[str, ...]) -> Codec:
 
     def one(text: str) -> str:
         if text not in options:
-            raise ValueError(text)
+            raise StateError(f"'{text[:40]}' is none of {', '.join(filter(None, options))}.")
         return text
 
     return one, str

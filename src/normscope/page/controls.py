@@ -3,10 +3,12 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from math import log10
 from typing import NamedTuple
 
 from .html import Html, el, group, region
 
+Joined = tuple[tuple[str, str | None], ...]  # attributes that join a field with its message
 MOST_TYPED = 20_000  # characters; what is pasted beyond them is cut, and still too much for any field
 NUMBER = {"type": "text", "inputmode": "decimal", "autocomplete": "off", "spellcheck": "false"}
 
@@ -56,8 +58,12 @@ class Span(NamedTuple):
 
 def select(field: str, label: str, options: Mapping[str, str], chosen: str) -> Html:
     """A labelled choice."""
-    drawn = _options(tuple(options.items()), chosen)
-    return _field(label, el("select", drawn, id=f"set-{field}", data_do=field), field)
+    return _select(field, label, tuple(options.items()), chosen)
+
+
+@lru_cache(maxsize=256)
+def _select(field: str, label: str, options: tuple[tuple[str, str], ...], chosen: str) -> Html:
+    return _field(label, el("select", _options(options, chosen), id=f"set-{field}", data_do=field), field)
 
 
 def grouped(field: str, label: str, groups: Iterable[tuple[str, Mapping[str, str]]], chosen: str) -> Html:
@@ -74,8 +80,14 @@ def _options(options: tuple[tuple[str, str], ...], chosen: str) -> Html:
 def entry(field: str, label: str, value: str, wrong: Complaint, width: int = 6, keys: str = "decimal") -> Html:
     """A labelled text field for a number, or for what a pad of digits has no keys for: `keys` "text"."""
     shown, message, joined = wrong.take(field, value)
+    return _entry(field, label, shown, width, keys, message, tuple(joined.items()))
+
+
+@lru_cache(maxsize=256)
+def _entry(field: str, label: str, shown: str, width: int, keys: str, message: Html | None, joined: Joined) -> Html:
+    """Kept, since most fields of a page stay as they are from one drawing to the next."""
     typed = {**NUMBER, "inputmode": keys, "maxlength": MOST_TYPED}
-    box = el("input", id=f"set-{field}", **typed, size=width, value=shown, data_do=field, **joined)
+    box = el("input", id=f"set-{field}", **typed, size=width, value=shown, data_do=field, **dict(joined))
     return _field(label, group(box, message), field)
 
 
@@ -84,6 +96,22 @@ def slider(field: str, label: Html, spoken: str, value: str, shown: str, span: S
 
     The slider sends `drag.FIELD`: however far it is drawn, that is one change.
     """
+    typed, message, joined = wrong.take(field, value)
+    return _slider(field, label, spoken, value, shown, span, typed, message, tuple(joined.items()))
+
+
+@lru_cache(maxsize=256)
+def _slider(
+    field: str,
+    label: Html,
+    spoken: str,
+    value: str,
+    shown: str,
+    span: Span,
+    typed: str,
+    message: Html | None,
+    joined: Joined,
+) -> Html:
     reach = el(
         "input",
         type="range",
@@ -97,10 +125,55 @@ def slider(field: str, label: Html, spoken: str, value: str, shown: str, span: S
         aria_label=spoken,
         aria_valuetext=f"{spoken}: {shown}",
     )
-    typed, message, joined = wrong.take(field, value)
     named = {"data_do": field, "data_pair": field, "aria_label": f"{spoken}, exact"}
-    exact = el("input", id=f"exact-{field}", **NUMBER, size=8, value=typed, **named, **joined)
+    exact = el("input", id=f"exact-{field}", **NUMBER, size=8, value=typed, **named, **dict(joined))
     return el("div", el("span", label, class_="label"), reach, exact, message, class_="slider")
+
+
+class Decades(NamedTuple):
+    """The reach of a slider on powers of ten; its leftmost place stands for 0.
+
+    >>> reach = Decades(-2, 6, 0.05)
+    >>> reach.value(-2), reach.value(3), reach.value(0.05), reach.place(1000.0), reach.place(0.0)
+    (0.0, 1000.0, 1.12, '3', '-2')
+    """
+
+    low: float
+    high: float
+    step: float
+
+    def value(self, place: float) -> float:
+        """The number at a place, to three digits."""
+        return 0.0 if place <= self.low else float(f"{10 ** min(place, self.high):.3g}")
+
+    def place(self, value: float) -> str:
+        """The place nearest to a number's size."""
+        exponent = log10(abs(value)) if value else self.low
+        steps = round((min(max(exponent, self.low), self.high) - self.low) / self.step)
+        return f"{self.low + steps * self.step:.6g}"
+
+
+def placed(field: str, label: str, value: str, place: str, span: Span, wrong: Complaint) -> Html:
+    """A slider and a number field for one number, where the slider's places are not the number's own.
+
+    The slider sends `drag.FIELD` with its place, the field FIELD with the number.
+    """
+    reach = el(
+        "input",
+        type="range",
+        id=f"slide-{field}",
+        min=f"{span.low:g}",
+        max=f"{span.high:g}",
+        step=f"{span.step:g}",
+        value=place,
+        data_do=f"drag.{field}",
+        aria_label=label,
+        aria_valuetext=f"{label}: {value}",
+    )
+    typed, message, joined = wrong.take(field, value)
+    exact = el("input", id=f"set-{field}", **NUMBER, size=8, value=typed, data_do=field, **joined)
+    named = el("label", label, for_=f"set-{field}", class_="label")
+    return el("div", named, reach, exact, message, class_="slider")
 
 
 def check_box(field: str, label: str, is_on: bool) -> Html:

@@ -21,6 +21,7 @@ class Row:
     key    its place, `0.1`; `*` for a row that belongs to all
     head   what its header says
     marks  a class for every cell: `feeds`, `reads`, `hollow` (a repeat that is stored nowhere), or nothing
+    given  what an edit of a cell starts from, where that is not the number shown: empty for the cells themselves
     """
 
     key: str
@@ -31,6 +32,7 @@ class Row:
     gap: bool = False
     tab: int | None = None
     pinned: int | None = None
+    given: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -121,8 +123,8 @@ def _cell(row: Row, at: int, scale: float, editable: bool) -> str:
         more += ' tabindex="0"'
     if at == row.pinned:
         more += ' aria-selected="true"'
-    if editable and plain(value) != text:
-        more += f' data-v="{plain(value)}"'
+    if editable and (exact := plain((row.given or row.cells)[at])) != text:
+        more += f' data-v="{exact}"'
     return f"<td{more}>{text}</td>"
 
 

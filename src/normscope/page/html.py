@@ -4,10 +4,13 @@
 '<p class="note">1 &lt; 2</p>'
 """
 
+import re
 from collections.abc import Iterable
+from functools import lru_cache
 from html import escape
 from typing import Any, NamedTuple
 
+SPECIAL = re.compile("[&<>\"']").search
 VOID = frozenset({"br", "hr", "input", "link", "meta"})
 
 
@@ -82,9 +85,19 @@ def _attributes(attributes: dict[str, Any]) -> str:
     for key, value in attributes.items():
         if value is None or value is False:
             continue
-        name = key.rstrip("_").replace("_", "-")
-        text += f" {name}" if value is True else f' {name}="{escape(str(value))}"'
+        text += f" {_name(key)}" if value is True else f' {_name(key)}="{_escaped(str(value))}"'
     return text
+
+
+@lru_cache(maxsize=256)
+def _name(key: str) -> str:
+    """The attribute of a keyword."""
+    return key.rstrip("_").replace("_", "-")
+
+
+def _escaped(text: str) -> str:
+    """Most texts of a page have nothing to escape."""
+    return escape(text) if SPECIAL(text) else text
 
 
 def _joined(opening: str, children: Iterable[Any], closing: str) -> Html:
@@ -94,7 +107,8 @@ def _joined(opening: str, children: Iterable[Any], closing: str) -> Html:
         if child is None:
             continue
         if not isinstance(child, Html):
-            text += escape(str(child), quote=False)
+            word = str(child)
+            text += escape(word, quote=False) if SPECIAL(word) else word
             continue
         for piece in child.pieces:
             if isinstance(piece, str):

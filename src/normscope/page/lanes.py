@@ -178,4 +178,6 @@ def _mark(at: float, y: int, kind: str) -> str:
 
 
 def _outside(value: float, side: str) -> str:
+    if value != value:
+        return short(value)
     return {"left": f"◀ {short(value)}", "right": f"{short(value)} ▶", "": ""}[side]

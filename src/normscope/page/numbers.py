@@ -4,6 +4,7 @@ import math
 
 MINUS = "\N{MINUS SIGN}"
 UNITS = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
+SMALL = 1e-3  # below it `written` takes an exponent
 COUNTS = ((10**12, "T"), (10**9, "G"), (10**6, "M"))
 
 
@@ -46,11 +47,38 @@ def fixed(value: float, digits: int = 6) -> str:
 def general(value: float) -> str:
     """A number as a person writes it, to six digits: `1e-5`, not `1e-05`.
 
-    >>> general(1e-05), general(0.25), general(-3.0)
-    ('1e-5', '0.25', '−3')
+    >>> general(1e-05), general(0.25), general(-3.0), general(math.nan)
+    ('1e-5', '0.25', '−3', 'NaN')
     """
+    if not math.isfinite(value):
+        return short(value)
     text = f"{abs(value):g}"
     return (MINUS if value < 0 else "") + (_power(text) if "e" in text else text)
+
+
+def written(value: float, digits: int = 9) -> str:
+    """A number with so many digits at most.
+
+    >>> written(40001.0), written(-1.5e-07), written(float("inf")), written(1 / 3, 4), written(0.00031)
+    ('40001', '−1.5e-7', '∞', '0.3333', '3.1e-4')
+    """
+    if value != value:
+        return "NaN"
+    size = abs(value)
+    text = f"{size:.{digits - 1}e}" if 0 < size < SMALL else f"{size:.{digits}g}"
+    mantissa, _, exponent = text.replace("inf", "∞").partition("e")
+    if "." in mantissa and exponent:
+        mantissa = mantissa.rstrip("0").rstrip(".")
+    return (MINUS if value < 0 else "") + mantissa + (f"e{int(exponent)}" if exponent else "")
+
+
+def ulps(value: float) -> str:
+    """An error, to three digits.
+
+    >>> ulps(0.38296), ulps(52886.2), ulps(0.0), ulps(float("nan"))
+    ('0.383', '5.29e4', '0', 'undefined')
+    """
+    return "undefined" if value != value else written(value, 3)
 
 
 def plain(value: float) -> str:

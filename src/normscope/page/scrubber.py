@@ -1,13 +1,17 @@
 """A walk through numbered steps: a slider, buttons that move it, and a name to jump to each."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
-from .html import Html, el, group, region
+from .html import Html, el, region
 
 
-def scrubber(field: str, label: str, names: Sequence[Html], at: int, spoken: str) -> Html:
-    """All steps on one line; moving sends `do=FIELD:NUMBER`. A region of the page."""
+def scrubber(field: str, label: str, lines: Mapping[str, Sequence[Html]], at: int, spoken: str) -> Html:
+    """All steps by their names, on one line or several, each under its heading; "" is none.
+
+    Moving sends `do=FIELD:NUMBER`, counted through all lines. A region of the page.
+    """
+    names = [name for line in lines.values() for name in line]
     reach = el(
         "input",
         type="range",
@@ -21,8 +25,13 @@ def scrubber(field: str, label: str, names: Sequence[Html], at: int, spoken: str
         aria_label=label,
         aria_valuetext=spoken,
     )
-    jumps = (_jump(field, i, name, i == at) for i, name in enumerate(names))
-    return region(el("div", group(reach, el("ol", *jumps)), id="scrub", class_="scrub"), "scrub")
+    jumps = [_jump(field, i, name, i == at) for i, name in enumerate(names)]
+    drawn = []
+    for heading, line in lines.items():
+        here, jumps = jumps[: len(line)], jumps[len(line) :]
+        steps = el("ol", *here, aria_label=heading or None)
+        drawn.append(el("div", el("small", heading, aria_hidden="true"), steps, class_="leg") if heading else steps)
+    return region(el("div", reach, *drawn, id="scrub", class_="scrub"), "scrub")
 
 
 def _jump(field: str, i: int, name: Html, is_here: bool) -> Html:

@@ -180,6 +180,10 @@ main.addEventListener('change', ({target}) => {
   else send(target, true);
 });
 
+main.addEventListener('focusout', ({target}) => {  // left without a change: it holds what it held, and nothing waits
+  if (target === typing && target.localName === 'input') typing = null;
+});
+
 async function openFile({files: [file], dataset: {file: field, most}}) {  // read here, for this page's own server
   if (file) sendText(field, await file.slice(0, 4 * most).text(), most);
 }
@@ -362,7 +366,8 @@ function litBy(source) {
   const {row: along = [], cell: each = []} = JSON.parse(main.dataset.feeds ?? '{}')[tensor] ?? {};
   for (const line of all('[data-t] [data-row]')) {
     const name = line.closest('[data-t]').dataset.t, inRow = line.dataset.row === row;
-    const takesRow = inRow && along.includes(name), takesCell = (inRow || isParameter) && each.includes(name);
+    const isReached = inRow || isParameter || line.dataset.row === '*';  // a sum over rows reads every row
+    const takesRow = isReached && along.includes(name), takesCell = isReached && each.includes(name);
     cellsOf(line).forEach((cell, k) => {
       const inFeature = isAlone || k === feature;  // a statistic feeds every feature of its row
       if (takesRow || (takesCell && inFeature)) lit.set(cell, 'feeds');

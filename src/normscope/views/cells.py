@@ -102,6 +102,7 @@ def larger(a: Any, b: Any) -> Any:
     return b if b > a or b != b else a
 
 
+PLAIN = frozenset({float, int, Fraction})
 FLOATS = Numbers(float, float_sum, float_mean, float_sqrt, float_recip)
 
 
@@ -173,8 +174,10 @@ def shape_of(nested: Any, name: str = "x") -> Shape:
 
     Raises ShapeError if they are ragged.
     """
-    if isinstance(nested, (float, int, str, bytes)) or not isinstance(nested, Sequence):  # the usual ones first
+    if not isinstance(nested, (list, tuple)) and not _is_row(nested):
         return ()
+    if PLAIN.issuperset(map(type, nested)):  # a row of numbers, as most are
+        return (len(nested),)
     inner = [shape_of(item, name) for item in nested]
     for at, other in enumerate(inner):
         if other != inner[0]:
@@ -183,6 +186,11 @@ def shape_of(nested: Any, name: str = "x") -> Shape:
                 "give every row the same number of cells."
             )
     return (len(inner), *(inner[0] if inner else ()))
+
+
+def _is_row(value: Any) -> bool:
+    """Whether a value that is neither list nor tuple is a sequence of cells."""
+    return not isinstance(value, (float, int, str, bytes)) and isinstance(value, Sequence)
 
 
 def flatten(nested: Any, name: str = "x") -> list[Any]:

@@ -169,9 +169,12 @@ def derive(program: Program, of: str = "", wanted: Sequence[str] = ()) -> Progra
     dx_via_q[S d] = mul(dq_twice, x)
     dx[S d] = add(dx_via_xhat, dx_via_q)
 
-    Raises ProgramError at a step of maximum, abs or max between the two, and for a value that is unknown, that
-    nothing asked for leads to, or whose gradient's name is taken.
+    Raises ProgramError for what is no Program, at a step of maximum, abs or max between the two, and for a value
+    that is unknown, that nothing asked for leads to, or whose gradient's name is taken.
     """
+    if not isinstance(program, Program):
+        kind = type(program).__name__
+        raise ProgramError(f"program is of type {kind}; give a Program, such as forward(layer_norm()).")
     of = of or program.steps[-1].name
     wanted = tuple(wanted) or _tensors(program, of)
     _check(program, of, wanted)

@@ -6,14 +6,19 @@ et al. 2022, arXiv:2209.05433, and of ONNX: https://onnx.ai/onnx/technical/float
 """
 
 import math
+from array import array
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from struct import Struct
 from typing import Any
 
 from ..errors import DtypeError
 
 WIDER = {"float64", "float32"}  # what NumPy computes in itself
+# What the standard library rounds itself, as IEEE 754 does and four times as fast.
+NATIVE = {"float64": Struct("<d"), "float32": Struct("<f"), "float16": Struct("<e")}
 
 
 @dataclass(frozen=True)
@@ -92,15 +97,41 @@ class Format:
         >>> E4M3.round(464.0), E4M3.round(465.0), E4M3.round(465.0, saturate=True)
         (448.0, nan, 448.0)
         """
+        if self.name in NATIVE and not saturate:
+            try:
+                return float(NATIVE[self.name].unpack(NATIVE[self.name].pack(value))[0])
+            except OverflowError:
+                return math.copysign(math.inf, value)
         if value == 0 or math.isnan(value):
             return value
         nearest = abs(value)
         if nearest < 2 * self.largest:
-            place = self.place(value)
+            place = max(math.frexp(nearest)[1] - 1 - self.fraction, self.last)  # `place`, without its calls
             nearest = math.ldexp(round(math.ldexp(nearest, -place)), place)  # Python's round takes a tie to even
         if nearest > self.largest:
             nearest = self.largest if saturate else self.beyond
         return math.copysign(nearest, value)
+
+    def round_all(self, values: Iterable[float], *, saturate: bool = False) -> list[float]:
+        """`round` of every number, several times as fast: a page rounds some thousand.
+
+        >>> BFLOAT16.round_all([0.1, -2.1, 0.0]), FLOAT32.round_all([1e39])
+        ([0.10009765625, -2.09375, 0.0], [inf])
+        """
+        if self.name == "float64" and not saturate:
+            return list(values)
+        if self.name == "float32" and not saturate:
+            return array("f", values).tolist()  # C rounds a double to the nearest float, a tie to even
+        largest, fraction, last = self.largest, self.fraction + 1, self.last
+        made = []
+        for value in values:
+            near = 0.0
+            if -largest <= value <= largest:
+                place = max(math.frexp(value)[1] - fraction, last)
+                near = math.ldexp(round(math.ldexp(value, -place)), place)
+            # What is 0, has a sign that 0 would lose, lies near the end or is no number takes the careful way.
+            made.append(near if near and -largest <= near <= largest else self.round(value, saturate=saturate))
+        return made
 
     def pattern(self, value: float) -> int:
         """The bits that a number of the format is stored as, as a whole number.
@@ -156,6 +187,40 @@ FLOAT16 = Format("float16", "fp16", 5, 10)
 E4M3 = Format("float8_e4m3fn", "e4m3fn", 4, 3, infinite=False)
 E5M2 = Format("float8_e5m2", "e5m2", 5, 2)
 FORMATS = {each.name: each for each in (FLOAT64, FLOAT32, BFLOAT16, FLOAT16, E4M3, E5M2)}
+
+
+def odd_sum(a: float, b: float) -> float:
+    """a + b; where float64 lacks it that one of its two neighbours whose last bit is odd.
+
+    Rounded to float32, which is more than two bits narrower, that is a + b rounded once: no tie is seen where
+    there was none. What the sum has lost is found by Knuth's TwoSum. Boldo and Melquiond 2008,
+    https://doi.org/10.1109/TC.2007.70819.
+
+    >>> odd_sum(1.0, 2.0**-60) - 1.0 == 2.0**-52, odd_sum(0.5, 0.25)
+    (True, 0.75)
+    """
+    total = a + b
+    lost = _lost(a, b, total)
+    if not lost or not math.isfinite(lost) or FLOAT64.pattern(total) % 2:
+        return total
+    return math.nextafter(total, math.copysign(math.inf, lost))
+
+
+def odd_sum_array(a: Any, b: Any) -> Any:
+    """`odd_sum` of NumPy arrays in float64."""
+    import numpy as np
+
+    total = np.asarray(a + b)
+    lost = _lost(a, b, total)
+    is_even = total.view(np.uint64) % 2 == 0
+    inexact = (lost != 0) & np.isfinite(lost)
+    return np.where(inexact & is_even, np.nextafter(total, np.copysign(np.inf, lost)), total)
+
+
+def _lost(a: Any, b: Any, total: Any) -> Any:
+    """a + b - total without an error, where nothing overflows: Knuth's TwoSum."""
+    of_b = total - a
+    return (a - (total - of_b)) + (b - of_b)
 
 
 def format_of(name: str, what: str = "dtype") -> Format:

@@ -101,10 +101,11 @@ def symbol(program: Program, name: str) -> Symbol:
     return Symbol(name, tuple(index[axis] for axis in program.values[name]), "mean square" if is_square else "")
 
 
-def substituted(expr: Expr, numbers: Leaf, sizes: Mapping[str, int], limit: int = 8) -> Expr:
+def substituted(expr: Expr, numbers: Leaf, sizes: Mapping[str, int], limit: int = 8, more: str = "") -> Expr:
     """The expression with numbers for its symbols; a sum becomes its terms, `...` after `limit` of them.
 
     numbers(name) gives the cells that a symbol stands for, as text: several under a sum, else one.
+    more          what stands behind the terms of a sum, for those that numbers leaves out
     """
 
     def put(e: Expr, k: int = 0) -> Expr:
@@ -124,7 +125,7 @@ def substituted(expr: Expr, numbers: Leaf, sizes: Mapping[str, int], limit: int 
                 return Square(put(e.base, k))
             case Total():
                 count = max(len(numbers(name)) for name in names(e.body))
-                return _sum([put(e.body, at) for at in range(count)], limit)
+                return _sum([put(e.body, at) for at in range(count)] + [Literal(more)] * bool(more), limit)
             case Call():
                 return Call(e.name, tuple(put(arg, k) for arg in e.args))
         return e

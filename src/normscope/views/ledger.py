@@ -14,8 +14,8 @@ from math import prod
 from typing import Any
 
 from ..axes import ELLIPSIS, Axes, sized, whole
-from ..errors import DtypeError, NormError, ShapeError
-from ..norm import Norm
+from ..errors import DtypeError, ShapeError
+from ..norm import Norm, a_norm
 from ..page import notebook
 from ..page.html import el
 from ..page.numbers import bytes_, count
@@ -227,8 +227,7 @@ def bytes_of(
 
 def fit_sizes(norm: Norm, sizes: Mapping[str, int] | Sequence[int]) -> tuple[Norm, dict[str, int]]:
     """The norm without `...`, and a size for every axis, from sizes by name or from a shape."""
-    if not isinstance(norm, Norm):
-        raise NormError(f"norm is {norm!r}; give a Norm, such as layer_norm().")
+    norm = a_norm(norm)
     if isinstance(sizes, str) or not isinstance(sizes, Iterable):
         raise ShapeError(f"sizes is {sizes!r}; give sizes by axis name or a shape, such as (2, 4, 8).")
     shape = tuple(map(_size, sizes.values() if isinstance(sizes, Mapping) else sizes))

@@ -16,6 +16,9 @@ LETTERS: Mapping[str, tuple[str, str]] = {
     "beta": ("β", r"\beta"),
     "eps": ("ε", r"\varepsilon"),
     "scaled": ("s", "s"),
+    "xr": ("(x·r)", r"(x\,r)"),
+    "mr": ("(μ·r)", r"(\mu\,r)"),
+    "gain": ("(1+w)", "(1+w)"),
     "running_mean": ("μ̄", r"\bar{\mu}"),
     "running_var": ("σ̄²", r"\bar{\sigma}^2"),
     # Gradients of a loss, each by what it is the gradient of; a mean of cells stands in angle brackets.

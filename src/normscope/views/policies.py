@@ -8,6 +8,7 @@ before an add is a fused multiply-add: it is not rounded on its own.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from ..axes import Axes
@@ -23,7 +24,7 @@ ONCE = "once"
 
 
 def scale_and_shift(norm: Norm) -> Program:
-    """xhat as x * r - mu * r: PyTorch's LayerNorm kernel for narrow formats, `x * scale + bias`.
+    """xhat as x * r - mu * r: PyTorch's LayerNorm kernel for narrow formats on a CPU, `x * scale + bias`.
 
     https://github.com/pytorch/pytorch/blob/v2.13.0/aten/src/ATen/native/cpu/layer_norm_kernel.cpp; that 2.13
     does so for float16 and bfloat16 and not for float32 is seen from its output bits (tests/golden).
@@ -112,7 +113,7 @@ class Policy:
 
     def program(self, norm: Norm) -> Program:
         """The norm's program in this policy's order of operations."""
-        return FORMS[self.form](norm)
+        return _program(self.form, norm)
 
     def kept(self, norm: Norm) -> dict[str, Format]:
         """The format of every input and every step of a norm whose `...` is written out."""
@@ -138,6 +139,12 @@ class Policy:
         parts = f"x, gamma, beta and y in {self.storage}, statistics in {self.statistics}, cells in {self.cells}"
         single = "".join(f", {name} in {dtype}" for name, dtype in self.keep)
         return f"policy {self.name}: {parts}{single}; every step is rounded."
+
+
+@lru_cache(maxsize=256)
+def _program(form: str, norm: Norm) -> Program:
+    """Kept: a page asks for the same programs at every step of a slider."""
+    return FORMS[form](norm)
 
 
 def _named() -> dict[str, Policy]:
@@ -172,6 +179,14 @@ def _of(storage: str, short: str) -> list[Policy]:
 POLICIES = _named()
 KINDS = tuple(dict.fromkeys(name.rpartition("-")[0] for name in POLICIES if name.endswith(BFLOAT16.short)))
 SINGLE = tuple(name for name in POLICIES if name.rpartition("-")[0] not in KINDS or name == "pytorch-fp32")
+
+
+def strict(policy: Policy) -> Policy:
+    """The policy without saturation: what lies beyond the largest number is no finite number.
+
+    Up to the first such value it rounds as the policy does, and so tells which that is.
+    """
+    return replace(policy, saturate=False)
 
 
 def find(policy: Policy | str) -> Policy:

@@ -3,11 +3,13 @@
 Plain cells are Python floats, arrays NumPy's float32, or float64 where a value is kept so: both hold the
 numbers of every narrower format exactly. An op on them is rounded once by float64 (or by float32 itself) and
 again by the format; for +, -, *, / and the root of float32 that is the same as rounding once (Figueroa 1995,
-https://doi.org/10.1145/221332.221334).
+https://doi.org/10.1145/221332.221334). A sum that reads a product kept in float64, a fused multiply-add, is
+rounded to odd before float32, which is the same too.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from math import prod
+from operator import neg
 from typing import Any
 
 from ..axes import Axes
@@ -16,7 +18,7 @@ from ..program import OPS, Program, Step
 from ..run import Rules, run
 from . import arrays, cells
 from .cells import Cells, Numbers
-from .formats import FLOAT64, FORMATS, Format, round_array
+from .formats import FLOAT64, FORMATS, Format, odd_sum, odd_sum_array, round_array
 from .policies import ONCE, Policy
 
 
@@ -62,13 +64,25 @@ def rules(program: Program, sizes: Mapping[str, int], policy: Policy, kept: Mapp
     """One rule for every op over Cells: that of plain cells, its numbers rounded."""
     tables = {name: cells.rules(program, sizes, numbers(FORMATS[name], policy)) for name in ("float32", "float64")}
 
+    def fused(step: Step, *args: Any) -> Cells:
+        wide = program.shape(step.axes, sizes)
+        a, b = (cells.spread(arg, wide, cells.FLOATS) for arg in args)
+        return Cells(wide, list(map(odd_sum, a, b if step.op == "add" else map(neg, b))))
+
     def rule(step: Step, *args: Any) -> Cells:
         to = kept[step.name]
         first = computed(policy, to)
-        made = tables[first.name][step.op](step, *args)
-        return Cells(made.shape, [_round(first.round(value), to, policy) for value in made.flat])
+        made = (fused if _is_fused(step, first, kept) else tables[first.name][step.op])(step, *args)
+        flat = first.round_all(made.flat)
+        return Cells(made.shape, flat if to is first else _round_all(flat, to, policy))
 
     return dict.fromkeys(OPS, rule)
+
+
+def _is_fused(step: Step, first: Format, kept: Mapping[str, Format]) -> bool:
+    """Whether a step adds what is kept in float64, and is itself computed in less."""
+    reads_wide = any(isinstance(arg, str) and kept[arg] is FLOAT64 for arg in step.args)
+    return first is not FLOAT64 and step.op in ("add", "sub") and reads_wide
 
 
 def numbers(first: Format, policy: Policy) -> Numbers:
@@ -98,14 +112,15 @@ def inputs(
 ) -> dict[str, Cells]:
     """Each input as Cells in the format that it is kept in."""
     made = cells.inputs(program, sizes, given)
-    return {
-        name: Cells(value.shape, [_round(cell, kept[name], policy) for cell in value.flat])
-        for name, value in made.items()
-    }
+    return {name: Cells(value.shape, _round_all(value.flat, kept[name], policy)) for name, value in made.items()}
 
 
 def _round(value: float, to: Format, policy: Policy) -> float:
     return to.round(value, saturate=saturates(policy, to))
+
+
+def _round_all(values: list[float], to: Format, policy: Policy) -> list[float]:
+    return to.round_all(values, saturate=saturates(policy, to))
 
 
 def array_rules(program: Program, sizes: Mapping[str, int], policy: Policy, kept: Mapping[str, Format]) -> Rules:
@@ -123,7 +138,11 @@ def array_rules(program: Program, sizes: Mapping[str, int], policy: Policy, kept
     def rule(step: Step, *args: Any) -> Any:
         to = kept[step.name]
         first = computed(policy, to)
-        made = tables[first.name][step.op](step, *(_ready(arg, first) for arg in args))
+        if _is_fused(step, first, kept):
+            a, b = (np.asarray(arg, np.float64) for arg in args)
+            made = odd_sum_array(a, b if step.op == "add" else -b)
+        else:
+            made = tables[first.name][step.op](step, *(_ready(arg, first) for arg in args))
         return _round_array(made.astype(first.name, copy=False), to, policy)
 
     return dict.fromkeys(OPS, rule)

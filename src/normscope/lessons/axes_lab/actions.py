@@ -12,7 +12,7 @@ from ...norm import exact_eps
 from ...page.numbers import plain
 from ..state import finite
 from .reading import read_csv
-from .state import CODECS, LANES, State, check, place
+from .state import CODECS, EPS, LANES, State, check, place
 
 LOOKING = ("sel", "zoom", "first", "layout", "norm")
 VIEW = ("zoom", "layout", "norm", "pattern", "groups", "momentum", "convention", "batches", "task", "guesses")
@@ -52,7 +52,9 @@ def written(state: State, cells: Mapping[str, float]) -> State:
 
 def before(state: State) -> State:
     """The numbers before the last edit; the state itself where there was none."""
-    return written(state, {cell: float(value) for cell, value in state.last})
+    overwritten = dict(state.last)
+    earlier = replace(state, eps=overwritten.pop(EPS, state.eps))
+    return written(earlier, {cell: float(value) for cell, value in overwritten.items()})
 
 
 def row_of(state: State, token: str) -> dict[str, float]:
@@ -116,7 +118,7 @@ def _table(state: State, value: str) -> State:
 
 def _eps(state: State, value: str) -> State:
     exact_eps(value.strip())
-    return replace(state, eps=value.strip())
+    return replace(state, eps=value.strip(), last=((EPS, state.eps),), dragged="")
 
 
 def _plain(field: str, state: State, value: str) -> State:
@@ -148,6 +150,7 @@ def done(more: Mapping[str, Action]) -> Callable[[State, str, str], State]:
     actions = {**ACTIONS, **more}
 
     def perform(state: State, field: str, value: str) -> State:
+        state = replace(state, fresh=False)
         if field in actions:
             return check(actions[field](state, value))
         name, _, at = field.partition(".")

@@ -1,13 +1,14 @@
 """The figures of the selected row: numbers put into the formulas, cards, and the text that is read aloud."""
 
+import math
 from decimal import Decimal
 from functools import lru_cache
 
-from ...norm import exact_eps
 from ...page.html import Html, el, group, region
 from ...page.numbers import fixed, general, plain
 from ...views.formula import FOLDED, ROOT, expression, substituted, symbol
 from ...views.notation import Expr, Infix, Literal, Ratio, Size, Symbol, equation
+from .state import eps_of
 from .view import ROW, View
 
 CENTERED = ROOT | {"c"}  # z with its mean and its root in sight
@@ -18,9 +19,25 @@ def lines(view: View) -> Html:
     """z and y of the selection: each formula, and the same with the selected numbers in it."""
     numbers = zip(_letters(), z_y(*substitution(view)), strict=True)
     drawn = (_line(letters, name, right, view.cell(value)) for letters, (name, value, right) in numbers)
-    note = el("p", "Rounded for display, computed in full precision.", class_="hint")
     body = el("div", *drawn, class_="lines")
-    return el("section", body, note, class_="formulas", aria_label="The formulas with the selected numbers")
+    return el("section", body, _note(view), class_="formulas", aria_label="The formulas with the selected numbers")
+
+
+def _note(view: View) -> Html:
+    """How the numbers were computed; where float64 has no number for them, why."""
+    trouble = _trouble(view)
+    text = trouble or "Rounded for display, computed in full precision."
+    return region(el("p", text, id="precision", class_="notice" if trouble else "hint"), "precision")
+
+
+def _trouble(view: View) -> str:
+    variance, v, z = view.now.one("var", view.token), view.now.one("v", view.token), view.cell("xhat")
+    if not math.isfinite(v):
+        what = "comes out 0" if z == 0 else "is no number"
+        return f"Beyond float64: a square overflows, the variance is {fixed(variance)}, and so z {what}."
+    if not v and z != z:
+        return "The denominator is 0, since eps is: here z = 0/0, which is no number (NaN)."
+    return "" if v else "Below float64: every square is 0, and so is the denominator, since eps is."
 
 
 def _line(letters: Html, name: str, right: Expr, value: float) -> Html:
@@ -73,7 +90,7 @@ def _leaf(view: View, name: str) -> str:
 
 def written_eps(text: str) -> str:
     """eps in a formula: as a decimal, unless it is very small."""
-    value = float(exact_eps(text))
+    value = eps_of(text)
     return general(value) if 0 < value < PLAINEST else f"{Decimal(plain(value)):f}"
 
 

@@ -4,6 +4,7 @@ from functools import lru_cache
 
 from ...comparison import Compared
 from ...norm import Norm
+from ...page.frame import frame
 from ...page.html import Html, el, group, region
 from ...page.numbers import fixed
 from ...page.text import printable
@@ -11,26 +12,15 @@ from ...steps import forward
 from ...views.formula import ROOT, expression, substituted
 from ...views.notation import Expr, Literal, Symbol, equation
 from .cards import written_eps
+from .rounding import beside, settled
 from .scene import Scene
 from .state import Numbers
-from .view import beside
 
 WORDS = {"x": "x", "mu": "column\N{NO-BREAK SPACE}mean", "var": "column\N{NO-BREAK SPACE}variance"}
-NEGLIGIBLE = 1e-12  # of a z: what floats leave of 0
 NOTES = (
     "Both in training: the statistics are those of this input, the variance that of the population.",
     "Scale and shift are left out on both sides, so that the axes alone differ.",
 )
-
-
-def settled(z: float) -> float:
-    """A z, with 0 for what is only the rounding of a difference that is 0."""
-    return 0.0 if abs(z) < NEGLIGIBLE else z
-
-
-def frame(id: str, label: str, table: Html) -> Html:
-    """A table that may be wider than the screen: the keyboard can scroll it."""
-    return el("div", table, id=id, class_="frame", tabindex=0, role="region", aria_label=label)
 
 
 def column(scene: Scene, row: Compared, col: Compared) -> Html:
@@ -67,7 +57,7 @@ def _table(scene: Scene, col: Compared) -> Html:
     feature, features = scene.state.sel[1], scene.state.size[1]
     rows = (_row(scene, col, at) for at in range(scene.state.size[0]))
     body = el("table", _head(feature, features), el("tbody", *rows), class_="figures")
-    return region(frame("column-table", "x and z of the selected feature", body), "column-table")
+    return region(frame("x and z of the selected feature", body, "column-table"), "column-table")
 
 
 @lru_cache(maxsize=64)
@@ -81,7 +71,7 @@ def _head(feature: int, features: int) -> Html:
 
 def _row(scene: Scene, col: Compared, at: int) -> Html:
     token, feature = scene.state.sel
-    z = settled(col.xhat[0][at][feature])
+    z = settled(col).z[at * scene.state.size[1] + feature]
     return _line_of(printable(scene.state.tokens[at]), scene.state.x[at], feature, fixed(z), at == token)
 
 
@@ -100,18 +90,19 @@ def _side(scene: Scene, row: Compared, col: Compared) -> Html:
     """The formula, the same in numbers, and the statistics of column and row beside each other."""
     token, feature = scene.state.sel
     values = tuple(each[feature] for each in scene.state.x)
-    mean, variance = fixed(beside(col.mean[feature], values)), fixed(col.variance[feature])
+    made = settled(col)
+    mean, variance = fixed(beside(col.mean[feature], values)), fixed(made.variance[feature])
     eps = written_eps(scene.state.eps)
     numbers = {"x": fixed(values[token]), "mu": f"({mean})", "var": variance, "eps": eps}
     right = substituted(_formula(col.norm), lambda name: [numbers[name]], {})
-    z = Literal(fixed(settled(col.xhat[0][token][feature])))
+    z = Literal(fixed(made.z[token * scene.state.size[1] + feature]))
     lines = (
         ("BatchNorm1d: column, feature", str(feature + 1), mean, variance, col.cells),
         (
             "LayerNorm: row,",
             printable(scene.state.tokens[token]),
             fixed(beside(row.mean[0][token], scene.state.x[token])),
-            fixed(row.variance[0][token]),
+            fixed(settled(row).variance[token]),
             row.cells,
         ),
     )
@@ -135,7 +126,7 @@ def _statistics(lines: tuple[tuple[str, str, str, str, int], ...]) -> Html:
     heads = ("mean", "population variance", "of cells")
     head = el("thead", el("tr", el("td"), *(el("th", name, scope="col") for name in heads)))
     body = el("tbody", *(_statistic(*line) for line in lines))
-    return frame("column-statistics", "The statistics of column and row", el("table", head, body, class_="figures"))
+    return frame("The statistics of column and row", el("table", head, body, class_="figures"), "column-statistics")
 
 
 def _statistic(what: str, which: str, mean: str, variance: str, cells: int) -> Html:

@@ -1,12 +1,16 @@
 """The lanes of the selected row, x, z and y on one axis; what moved; the table behind the plots."""
 
+import math
+from functools import lru_cache
+
 from ...page.controls import button, select
+from ...page.frame import frame
 from ...page.html import Html, el, region
 from ...page.lanes import Axis, Lane, Lanes, drawing, fitting
 from ...page.numbers import fixed
 from ...page.text import printable
 from .state import LANES, ZOOMS
-from .view import View, differs, settled
+from .view import View, differs
 
 FIXED = Axis(-5, 5, 1)
 SHOWN = {"x": ("x", "input", "an activation"), "xhat": ("z", "unit", "no unit"), "y": ("y", "output", "an activation")}
@@ -44,7 +48,7 @@ def _paging(view: View) -> Html | None:
 
 def _plot(view: View, name: str, axis: Axis) -> Html:
     letter, role, unit = SHOWN[name]
-    now, then = settled(view.now.row(name, view.token)), settled(view.before.row(name, view.token))
+    now, then = view.now.row(name, view.token), view.before.row(name, view.token)
     drawn = tuple(Lane(str(k + 1), now[k], then[k]) for k in view.features)
     chosen = view.feature - view.state.first if view.feature in view.features else None
     plot = Lanes(name, _words(view, letter, axis), role, axis, drawn, chosen, _band(view, name))
@@ -73,14 +77,16 @@ def _words(view: View, letter: str, axis: Axis) -> str:
 
 def row_table(view: View) -> Html:
     """The selected row in numbers: feature, x, z and y to six decimals."""
-    rows = [settled(view.now.row(name, view.token)) for name in SHOWN]
+    rows = [view.now.row(name, view.token) for name in SHOWN]
     body = (_line(feature, values, feature == view.feature) for feature, values in enumerate(zip(*rows, strict=True)))
     caption = el("caption", f"{printable(view.name)} in numbers", id="row-name")
     heads = el("thead", el("tr", *(el("th", name, scope="col") for name in ("feature", "x", "z", "y"))))
     numbers = region(el("tbody", *body, id="row"), "row")
-    return el("div", el("table", region(caption, "row-name"), heads, numbers, class_="figures"), class_="frame")
+    table = el("table", region(caption, "row-name"), heads, numbers, class_="figures")
+    return frame("The selected row in numbers", table)
 
 
+@lru_cache(maxsize=512)
 def _line(feature: int, values: tuple[float, ...], is_here: bool) -> Html:
     head = el("th", str(feature + 1), " ◂" if is_here else "", scope="row")
     numbers = (el("td", fixed(value)) for value in values)
@@ -117,6 +123,8 @@ def _rule(view: View, counts: list[int]) -> str:
     if len(rows) == 1 and counts[rows[0]] == features:
         others = "; no other row did" if len(counts) > 1 else ""
         return f"Every output of {_row_name(view, rows[0])} moved{others}."
+    if sum(counts) == features * len(counts):
+        return "Every output moved."
     if len(columns) == 1 and len(rows) == len(counts):
         others = "; no other feature did" if features > 1 else ""
         return f"Feature {min(columns) + 1} of every token moved{others}."
@@ -128,8 +136,9 @@ def _row_name(view: View, token: int) -> str:
 
 
 def _change(view: View) -> str:
-    then, now = settled(view.before.row("y", view.token))[view.feature], view.cell("y")
+    then, now = view.before.row("y", view.token)[view.feature], view.cell("y")
     if not differs(then, now):
         return f" At the selection y stays {fixed(now)}."
-    sign = "+" if now > then else ""
-    return f" At the selection y went from {fixed(then)} to {fixed(now)}, by {sign}{fixed(now - then)}."
+    step = now - then
+    by = f", by {'+' * (step > 0)}{fixed(step)}" if math.isfinite(step) else ""
+    return f" At the selection y went from {fixed(then)} to {fixed(now)}{by}."

@@ -48,6 +48,11 @@ class Arranged:
             return 0, token, feature
         return (0, feature, *divmod(token, self.shape[3])) if len(self.shape) == 4 else (0, feature, token)
 
+    def flat(self, token: int, feature: int) -> int:
+        """Its place among the cells of x in order."""
+        row, column = self.place(token, feature)
+        return row * len(self.columns) + column
+
 
 @lru_cache(maxsize=8)
 def arranged(x: tuple[Numbers, ...], tokens: tuple[str, ...], layout: str) -> Arranged:

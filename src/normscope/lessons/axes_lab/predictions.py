@@ -6,12 +6,12 @@ from functools import cached_property
 from math import sqrt
 from typing import NamedTuple
 
-from ...norm import Norm
+from ...comparison import compare
 from ...page.numbers import fixed
 from ...page.text import printable
-from ...tracing import trace
+from .rounding import beside, settled
 from .state import State
-from .view import Numbered, beside, settled, view_of
+from .view import Numbered, view_of
 
 
 class Place(NamedTuple):
@@ -55,7 +55,7 @@ class Change:
 
     def cells(self, name: str) -> tuple[float, float]:
         """A value of the program at the place."""
-        was, now = (settled(made.row(name, self.place.token))[self.place.feature] for made in self.numbers)
+        was, now = (made.row(name, self.place.token)[self.place.feature] for made in self.numbers)
         return was, now
 
     def means(self) -> tuple[float, float]:
@@ -88,6 +88,7 @@ class Task:
     outcome  what came of it
     edit     the cells that it sets; none where it only shows
     options  the answers to choose from; none where a number is asked for
+    refuse   why the table cannot show it at this place; nothing where it can
     """
 
     title: str
@@ -96,6 +97,7 @@ class Task:
     outcome: Callable[[Change], Outcome]
     edit: Callable[[State, Place], dict[str, float]] = lambda state, place: {}
     options: Mapping[str, str] = field(default_factory=dict)
+    refuse: Callable[[State, Place], str] = lambda state, place: ""
 
 
 def numbered(state: State) -> Numbered:
@@ -105,14 +107,12 @@ def numbered(state: State) -> Numbered:
 
 def over(pattern: str, state: State) -> dict[str, dict[Place, float]]:
     """Mean, variance and z that every cell of a table gets under a norm over the axes S and d."""
-    made = trace([list(row) for row in state.x], Norm(pattern, eps=state.eps))
+    made = compare([list(row) for row in state.x], [pattern], eps=state.eps)[0]
     places = [Place(token, feature) for token in range(state.size[0]) for feature in range(state.size[1])]
-
-    def cell(rows: list[list[float]], at: Place) -> float:
-        row = rows[min(at.token, len(rows) - 1)]  # a statistic stands once
-        return row[min(at.feature, len(row) - 1)]
-
-    return {name: {at: cell(made[name], at) for at in places} for name in ("mu", "var", "xhat")}
+    z, variances = settled(made)
+    mean, variance = ([row[group] for group in made.group_of] for row in (made.mean, variances))
+    values = {"mu": mean, "var": variance, "xhat": z}
+    return {name: dict(zip(places, cells, strict=True)) for name, cells in values.items()}
 
 
 def went(what: str, pair: tuple[float, float], digits: int = 6) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from ...page.numbers import fixed, general
 from ...page.text import printable
 from . import row_outcomes, table_outcomes
-from .actions import row_of, value_of
+from .actions import row_of
 from .predictions import Change, Place, Task
 from .row_outcomes import BY, FAR, TIMES
 from .state import State
@@ -61,6 +61,7 @@ TASKS: Mapping[str, Task] = {
         row_outcomes.shift,
         lambda state, place: {cell: old + BY for cell, old in row_of(state, str(place.token)).items()},
         {"rises": "It rises", "stays": "It stays", "shrinks": "It moves towards 0"},
+        row_outcomes.no_number,
     ),
     "scale": Task(
         "Scale a row",
@@ -74,6 +75,7 @@ TASKS: Mapping[str, Task] = {
             "near": "It nearly stays: it moves by less than 0.01",
             "more": "It moves by more, but less than that",
         },
+        row_outcomes.no_multiple,
     ),
     "constant": Task(
         "A constant row",
@@ -81,6 +83,7 @@ TASKS: Mapping[str, Task] = {
         _clear,
         row_outcomes.constant,
         lambda state, place: dict.fromkeys(row_of(state, str(place.token)), 0.0),
+        refuse=row_outcomes.no_eps,
     ),
     "outlier": Task(
         "An outlier",
@@ -89,19 +92,21 @@ TASKS: Mapping[str, Task] = {
         row_outcomes.outlier,
         lambda state, place: {f"x.{place.token}.{place.feature}": FAR},
         {"spread": "They spread out", "squeeze": "They are squeezed together", "stay": "They stay"},
+        row_outcomes.no_range,
     ),
     "gamma": Task(
         "One gamma",
         lambda state, place: f"{_raise(state, place)}. Which outputs y move?",
         _raise,
         table_outcomes.one_gamma,
-        lambda state, place: {f"gamma.{place.feature}": value_of(state, f"gamma.{place.feature}") + MORE},
+        table_outcomes.more_gamma,
         {
             "cell": "That feature of the selected token",
             "row": "Every feature of the selected token",
             "column": "That feature of every token",
             "all": "All of them",
         },
+        table_outcomes.no_step,
     ),
     "swap": Task(
         "Swap the axes",
@@ -127,5 +132,6 @@ TASKS: Mapping[str, Task] = {
             f"{name}.{k}": one for name, one in (("gamma", 1.0), ("beta", 0.0)) for k in range(state.size[1])
         },
         {name: text[0].upper() + text[1:] for name, text in CURES.items()},
+        table_outcomes.no_mean,
     ),
 }

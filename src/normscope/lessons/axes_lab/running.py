@@ -5,9 +5,9 @@ from functools import lru_cache
 
 from ...conventions import CONVENTIONS
 from ...page.controls import Complaint, entry, select
+from ...page.frame import frame
 from ...page.html import Html, el, region
 from ...page.numbers import fixed, general
-from .column import frame
 from .scene import Scene
 from .state import State
 
@@ -48,7 +48,7 @@ def _table(scene: Scene) -> Html:
         for name, told in scene.kept.items()
     )
     table = el("table", _heads(), el("tbody", *lines), class_="figures")
-    return region(frame("running-table", "Running statistics of the selected feature", table), "running-table")
+    return region(frame("Running statistics of the selected feature", table, "running-table"), "running-table")
 
 
 @lru_cache(maxsize=1)
@@ -83,14 +83,17 @@ def _words(scene: Scene) -> Html:
 
 @lru_cache(maxsize=64)
 def _told(feature: int, batches: int, is_alone: bool) -> Html:
-    seen = f"{batches} batch{'' if batches == 1 else 'es'}"
+    seen = {0: "before any batch", 1: "after 1 batch, which is this table"}
+    when = seen.get(batches, f"after {batches} batches, each of them this table")
     lines = [
-        f"Of feature {feature}, from mean 0 and variance 1, after {seen}, each of them this table (num_batches_tracked "
-        f"= {batches}). BatchNorm in evaluation uses the line marked ◂.",
+        f"Of feature {feature}, from mean 0 and variance 1, {when} (num_batches_tracked = {batches}). BatchNorm in "
+        "evaluation uses the line marked ◂.",
         "The same update has two momenta: PyTorch’s is the share of the new value (0.1 unless you say otherwise), "
         "Keras’s that of the old one (0.99).",
         "Both normalize with the variance over n. PyTorch keeps the one over n − 1, Keras 3 the one over n.",
-        "One cell a channel has no variance over n − 1: PyTorch refuses to train on it." if is_alone else "",
+        "One cell a channel has no variance over n − 1: PyTorch refuses to train BatchNorm on it, and InstanceNorm too."
+        if is_alone
+        else "",
     ]
     drawn = el("ul", *(el("li", line) for line in lines if line), id="running-words", class_="told")
     return region(drawn, "running-words")

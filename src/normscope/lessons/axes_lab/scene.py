@@ -3,21 +3,35 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from ...averages import History, Running, history
-from ...axes import Pattern
+from ...averages import MOST_BATCHES, History, Running, history
+from ...axes import Pattern, parse
 from ...comparison import NAMES, Compared, Comparison, compare
 from ...conventions import CONVENTIONS
 from ...errors import NormscopeError, StateError
-from ...kinds import pattern as pattern_of
 from ...norm import Norm
 from ...page.numbers import plain
 from .layouts import Arranged, arranged
+from .rounding import settled
 from .state import CODECS, MOST, Numbers, State
 
 TYPED = "pattern"  # the norm of a pattern that a person typed
 LONGEST = 60
+LONGEST_COUNT = 9  # digits
+
+
+class Reach(NamedTuple):
+    """The whole numbers that a field takes."""
+
+    least: int
+    most: int
+
+    def __str__(self) -> str:
+        return f"a whole number from {self.least} to {self.most:,}"
+
+
+MOST_GROUPS, MOST_SEEN = Reach(1, MOST), Reach(0, MOST_BATCHES)
 
 
 @dataclass(frozen=True)
@@ -49,10 +63,7 @@ class Scene:
 
     def at_selection(self, each: Compared) -> float:
         """xhat of the selected number under a norm."""
-        value = each.xhat
-        for i in self.index:
-            value = value[i]
-        return float(value)
+        return settled(each).z[self.arranged.flat(*self.state.sel)]
 
 
 def scene(state: State) -> Scene:
@@ -61,7 +72,7 @@ def scene(state: State) -> Scene:
     rule = Rule(state.momentum, state.convention, state.batches)
     norms, refuse = _compared(state.x, state.layout, state.eps, state.groups, rule, state.pattern)
     own = norms["batch_norm"].running
-    kept = _other(state.x, state.layout, rule) | ({state.convention: own} if own else {})
+    kept = _other(state.x, state.layout, rule, norms["batch_norm"].norm) | ({state.convention: own} if own else {})
     return Scene(state, seen, norms, refuse, {name: kept[name] for name in CONVENTIONS})
 
 
@@ -85,17 +96,27 @@ def _compared(
         return compare(seen.x, norms, layout=seen.kind, eps=eps, num_groups=count, **rule._asdict())
 
     try:
+        if pattern:
+            _fits(pattern)
         return under([*NAMES, pattern] if pattern else list(NAMES)), ""
     except NormscopeError as error:
         return under(list(NAMES)), str(error)
 
 
+def _fits(pattern: str) -> None:
+    """Nothing, if this page can give a pattern what it needs; StateError says what to write."""
+    read = parse(pattern)
+    if not read.over:
+        raise StateError(f"'{pattern}' reduces no axis; put brackets round one, as in 'B S [d]'.")
+    if any(len(set(dim) - {"g"}) > 1 for dim in read.dims):
+        raise StateError(f"'{pattern}': name the split axis g, as in '(g [c])'; groups g gives its size.")
+
+
 @lru_cache(maxsize=16)
-def _other(x: tuple[Numbers, ...], layout: str, rule: Rule) -> dict[str, Running]:
+def _other(x: tuple[Numbers, ...], layout: str, rule: Rule, norm: Norm) -> dict[str, Running]:
     """What the other conventions keep, the momentum told from their side."""
     seen = arranged(x, ("",) * len(x), layout)
     share = CONVENTIONS[rule.convention].share(rule.momentum)
-    norm = Norm(pattern_of("batch_norm", len(seen.shape), seen.kind))
     kept = {}
     for name in CONVENTIONS.keys() - {rule.convention}:
         momentum = float(CONVENTIONS[name].momentum_for(share))
@@ -117,7 +138,7 @@ def check(state: State) -> State:
     if state.norm not in NAMES and not (state.norm == TYPED and state.pattern):
         raise StateError(f"norm is '{state.norm[:40]}'; it is one of {', '.join(NAMES)}, or pattern beside a pattern=.")
     if not 1 <= state.groups <= MOST:
-        raise StateError(f"groups is {state.groups}; it is a whole number from 1 to {MOST}.")
+        raise StateError(f"groups is {state.groups}; it must be {MOST_GROUPS}.")
     if len(state.pattern) > LONGEST:
         raise StateError(f"a pattern has at most {LONGEST} characters.")
     return state
@@ -143,15 +164,13 @@ def _pattern(state: State, value: str) -> State:
     if not text:
         return replace(state, pattern="", norm="layer_norm" if state.norm == TYPED else state.norm)
     made = check(replace(state, pattern=text, norm=TYPED))
-    if "[" not in text:
-        raise StateError(f"'{text}' reduces no axis; put brackets round one, as in 'B S [d]'.")
     if refuse := scene(made).refuse:
         raise StateError(refuse)
     return made
 
 
 def _groups(state: State, value: str) -> State:
-    made = check(replace(state, groups=CODECS["groups"][0](value)))
+    made = _count("groups", MOST_GROUPS)(state, value)
     features = state.size[1]
     if features % made.groups:
         raise StateError(f"{features} features do not divide into {made.groups} groups.")
@@ -165,9 +184,19 @@ def _convention(state: State, value: str) -> State:
     return replace(state, convention=chosen, momentum=plain(float(CONVENTIONS[chosen].momentum_for(share))))
 
 
-def _checked(field: str) -> Callable[[State, str], State]:
+def _momentum(state: State, value: str) -> State:
+    return check(replace(state, momentum=value.strip()))
+
+
+def _count(field: str, reach: Reach) -> Callable[[State, str], State]:
+    """Set a field to a whole number within reach."""
+
     def assign(state: State, value: str) -> State:
-        return check(replace(state, **{field: CODECS[field][0](value.strip())}))
+        text = value.strip()
+        if not text.isdecimal() or len(text) > LONGEST_COUNT or not reach.least <= int(text) <= reach.most:
+            raise StateError(f"{field} is {text[:20] or 'empty'}; it must be {reach}.")
+        count: dict[str, Any] = {field: int(text)}
+        return check(replace(state, **count))
 
     return assign
 
@@ -178,6 +207,6 @@ ACTIONS: Mapping[str, Callable[[State, str], State]] = {
     "pattern": _pattern,
     "groups": _groups,
     "convention": _convention,
-    "momentum": _checked("momentum"),
-    "batches": _checked("batches"),
+    "momentum": _momentum,
+    "batches": _count("batches", MOST_SEEN),
 }

@@ -46,13 +46,15 @@ def _lesson(x: tuple[Numbers, ...], eps: str) -> Comparison:
 def _controls(seen: Scene, wrong: Complaint) -> Html:
     state, axes = seen.state, " ".join(seen.arranged.axes)
     norms = {**NAMES, TYPED: "your pattern"}
-    groups = scene.divided(state.groups, state.size[1])
+    groups, features = scene.divided(state.groups, state.size[1]), state.size[1]
+    odd = f"{features} features do not divide into {state.groups} groups; g is 1 here."
     drawn = el(
         "div",
         select("layout", "Layout", LAYOUTS, state.layout),
         select("norm", "Norm", norms, state.norm),
         entry("pattern", f"Your pattern over {axes}, reduced axes in brackets", state.pattern, wrong, 24, "text"),
         entry("groups", "groups g", str(groups), wrong, 3),
+        el("p", odd, class_="hint") if groups != state.groups else None,
         id="scope-set",
         class_="row",
     )

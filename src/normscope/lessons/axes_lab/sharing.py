@@ -1,17 +1,22 @@
 """Which cells share a statistic: the cells coloured and numbered by group, counts in words, all norms in a table."""
 
 from functools import lru_cache
+from math import isinf
 from typing import NamedTuple
 
 from ...comparison import Compared
+from ...conventions import CONVENTIONS
 from ...page.controls import button
+from ...page.frame import frame
 from ...page.html import Html, el, group, raw, region
 from ...page.numbers import fixed, short
-from .column import frame, settled
+from .rounding import settled
 from .scene import TYPED, Scene
 
 COLOURS = 6  # neighbours differ; the number in the cell says which is which
 MOVES = "↕"
+HELD = "Here they come from this table, so an edit changes them too."
+GIVEN = "This table has no part in them."
 HEADS = ("norm", "pattern", "reduced", "kept", "statistics", "z of the selection", "outputs that move")
 
 
@@ -129,7 +134,7 @@ def counts(each: Compared, cells: int) -> str:
     """
     shared = f"{_many(each.groups, 'statistic')} of {_many(each.cells, 'cell')}"
     if each.norm.running:
-        shared = f"{_many(each.groups, 'statistic')}, given by training"
+        shared = _many(each.groups, "running statistic")
     verb = "moves" if each.moves == 1 else "move"
     moved = f"{_many(each.moves, 'output') if each.moves else 'no output'} {'moves' if not each.moves else verb}"
     stay = cells - each.moves
@@ -139,8 +144,14 @@ def counts(each: Compared, cells: int) -> str:
 def _why(each: Compared, stay: int) -> str:
     end = "s" if stay == 1 else ""
     if each.norm.running:
-        return f"{end}: what this input holds does not touch the statistics."
+        return f"{end}, with the running statistics held. {HELD if _has_part(each) else GIVEN}"
     return f"{end}: a cell alone is its own mean." if not each.moves else f"{end}."
+
+
+def _has_part(each: Compared) -> bool:
+    """Whether x has a part in the running statistics: it was seen, and not with a share of 0."""
+    told = each.running
+    return told is not None and told.batches > 0 and CONVENTIONS[told.convention].share(told.momentum) > 0
 
 
 def _many(count: int, noun: str) -> str:
@@ -151,7 +162,16 @@ def every(scene: Scene) -> Html:
     """A line for each norm."""
     lines = (_norm(scene, each) for each in scene.norms)
     table = el("table", _heads(), el("tbody", *lines), class_="figures")
-    return region(frame("every", "Every norm on these numbers", table), "every")
+    drawn = el("div", frame("Every norm on these numbers", table), _beyond(scene), id="every")
+    return region(drawn, "every")
+
+
+def _beyond(scene: Scene) -> Html | None:
+    """Which norms have a variance that float64 cannot hold."""
+    names = ", ".join(_title(scene, each) for each in scene.norms if any(map(isinf, settled(each).variance)))
+    if not names:
+        return None
+    return el("p", f"Beyond float64: a square overflows under {names}, and so z comes out 0.", class_="notice")
 
 
 @lru_cache(maxsize=1)
@@ -161,9 +181,11 @@ def _heads() -> Html:
 
 def _norm(scene: Scene, each: Compared) -> Html:
     is_here = each.name == (scene.state.pattern if scene.state.norm == TYPED else scene.state.norm)
-    moves = f"{each.moves} of {len(each.group_of)}"
+    moves = f"{each.moves} of {len(each.group_of)}{', statistics held' if each.norm.running else ''}"
     axes = each.pattern, " ".join(each.reduced), " ".join(each.kept) or "none"
-    return _line(_title(scene, each), is_here, *axes, str(each.groups), fixed(settled(scene.at_selection(each))), moves)
+    head = _line_head(_title(scene, each), is_here, *axes, str(each.groups))
+    numbers = raw(f"<td>{fixed(scene.at_selection(each))}</td><td>{moves}</td>")
+    return el("tr", head, numbers, aria_current="true" if is_here else None)
 
 
 def _title(scene: Scene, each: Compared) -> str:
@@ -171,7 +193,7 @@ def _title(scene: Scene, each: Compared) -> str:
 
 
 @lru_cache(maxsize=256)
-def _line(title: str, is_here: bool, pattern: str, *texts: str) -> Html:
+def _line_head(title: str, is_here: bool, pattern: str, *texts: str) -> Html:
+    """What a line says whatever the numbers are."""
     name = el("th", title, " ◂" if is_here else "", scope="row")
-    cells = (el("td", text) for text in (el("code", pattern), *texts))
-    return el("tr", name, *cells, aria_current="true" if is_here else None)
+    return group(name, *(el("td", text) for text in (el("code", pattern), *texts)))

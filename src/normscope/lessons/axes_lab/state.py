@@ -3,12 +3,14 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain
 
+from ...conventions import CONVENTIONS
 from ...errors import NormError, StateError
 from ...norm import exact_eps
 from ...page.numbers import plain
-from ..state import PAIR, Codec, choice, finite, whole_numbers
+from ..state import FLAG, PAIR, Codec, choice, finite, whole_number, whole_numbers
 
 Numbers = tuple[float, ...]
 Pairs = tuple[tuple[str, str], ...]
@@ -16,10 +18,10 @@ Pairs = tuple[tuple[str, str], ...]
 MOST = 32  # tokens, features
 LANES = 8  # features that the lanes show at once
 LONGEST_WORD = 24
+EPS = "eps"  # its cell: one number for the whole table
 NOUNS = ("token", "feature")
 ZOOMS = {"fixed": "−5 to 5", "fit": "fit"}
 LAYOUTS = {"tokens": "(B, S, d)", "ncl": "(N, C, L)", "nchw": "(N, C, H, W)"}
-CONVENTIONS = {"pytorch": "PyTorch", "keras": "Keras"}
 
 
 @dataclass(frozen=True)
@@ -29,11 +31,11 @@ class State:
     x            tokens x features; `tokens` names its rows
     gamma, beta  one a feature, shared by all tokens
     sel          the selected token and feature, from 0
-    last         what the last edit overwrote, cell by cell (`x.1.0`): undo sets it back, ghosts show it
+    last         what the last edit overwrote, cell by cell (`x.1.0`, `eps`): undo sets it back, ghosts show it
     dragged      the cell that a slider is being drawn for: its next step belongs to the same edit
     zoom         the axis of the lanes; `first` their first feature
     layout, norm, pattern, groups, momentum, convention, batches   the axes panel
-    task, guesses   guided tasks
+    task, guesses   guided tasks; `fresh`: one was answered or done just now, and is said aloud
     bad          an action that could not be done, with its value
     """
 
@@ -56,6 +58,7 @@ class State:
     batches: int = 1
     task: str = ""
     guesses: Pairs = ()
+    fresh: bool = False
     bad: tuple[str, str] | None = None
 
     @property
@@ -91,7 +94,7 @@ def _pairs(text: str) -> Pairs:
 
 NUMBERS: Codec = (_numbers, _written)
 PAIRS: Codec = (_pairs, lambda pairs: ";".join(map(":".join, pairs)))
-WHOLE: Codec = (lambda text: whole_numbers(text)[0], str)
+WHOLE: Codec = (whole_number, str)
 CODECS: Mapping[str, Codec] = {
     "x": (lambda text: tuple(map(_numbers, text.split(";"))), lambda rows: ";".join(map(_written, rows))),
     "tokens": (_words, _joined),
@@ -112,6 +115,7 @@ CODECS: Mapping[str, Codec] = {
     "batches": WHOLE,
     "task": (str, str),
     "guesses": PAIRS,
+    "fresh": FLAG,
     "bad": PAIR,
 }
 
@@ -146,10 +150,14 @@ def check(state: State) -> State:
         )
     if state.first % LANES or state.first >= features:
         raise StateError(f"first is {state.first}; the lanes start at a multiple of {LANES} below {features}.")
-    for cell in dict(state.last) | ({state.dragged: ""} if state.dragged else {}):
-        place(cell, state.size)
-    for _, value in state.last:
-        finite(value)
+    if state.dragged:
+        place(state.dragged, state.size)
+    for cell, value in state.last:
+        if cell == EPS:
+            _check_eps(value)
+        else:
+            place(cell, state.size)
+            finite(value)
     return state
 
 
@@ -171,7 +179,17 @@ def _check_table(state: State) -> None:
         raise StateError("x, gamma and beta hold finite numbers alone.")
     if any(len(word) > LONGEST_WORD for word in state.tokens):
         raise StateError(f"a token's name has at most {LONGEST_WORD} characters.")
+    _check_eps(state.eps)
+
+
+@lru_cache(maxsize=64)
+def eps_of(text: str) -> float:
+    """eps as it is computed with."""
+    return float(exact_eps(text))
+
+
+def _check_eps(text: str) -> None:
     try:
-        exact_eps(state.eps)
+        eps_of(text)
     except NormError as error:
         raise StateError(str(error)) from None

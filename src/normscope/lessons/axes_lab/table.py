@@ -1,5 +1,7 @@
 """The table on the left: x with gamma and beta under it, the selected numbers' controls, a person's own table."""
 
+from functools import lru_cache
+
 from ...page.controls import Complaint, Span, button, entry, slider
 from ...page.grid import Grid, Row, stacked
 from ...page.html import Html, el, group, region
@@ -16,6 +18,7 @@ SHARED = (
     "Scale and shift belong to the feature: every token shares them. This slider gives scales 0.4 to 1.8; real ones "
     "may be zero or negative, and the field takes any finite number."
 )
+COLOURS = "Blue is below zero, orange above; x, γ and β are scaled apart, each to its own largest number."
 EXAMPLE = "token,f1,f2,f3\nThe,0.2,-0.8,0.4\ncat,-1,1,0.5"
 
 
@@ -26,10 +29,10 @@ def table(view: View) -> Html:
     parts = (_inputs(state), _parameter(state, "gamma"), _parameter(state, "beta"))
     drawn = stacked("x, tokens by features, with scale and shift", "feature", columns, parts)
     many = " many" if max(state.size) > 8 else ""
-    hint = "Click a cell or walk with the arrow keys; Enter edits it. Blue is below zero, orange above."
     return group(
         el("div", el("div", drawn, class_="frame"), class_=f"tensor signals{many}"),
-        el("p", hint, class_="hint hands"),
+        el("p", COLOURS, class_="hint"),
+        el("p", "Click a cell or walk with the arrow keys; Enter edits it.", class_="hint hands"),
     )
 
 
@@ -90,11 +93,15 @@ def _slider(view: View, name: str, wrong: Complaint) -> Html:
     state, (token, feature) = view.state, view.state.sel
     value = state.x[token][feature] if name == "x" else getattr(state, name)[feature]
     field = f"x.{token}.{feature}" if name == "x" else f"{name}.{feature}"
-    label = group(el("var", LETTERS[name]), el("small", NAMES[name]))
     of = f"{view.name}, " if name == "x" else ""
     spoken = f"{NAMES[name]}, {of}feature {feature + 1}"
-    drawn = slider(field, label, spoken, plain(value), fixed(value, 2), REACH[name], wrong)
+    drawn = slider(field, _label(name), spoken, plain(value), fixed(value, 2), REACH[name], wrong)
     return region(el("div", drawn, id=f"set-{name}"), f"set-{name}")
+
+
+@lru_cache(maxsize=8)
+def _label(name: str) -> Html:
+    return group(el("var", LETTERS[name]), el("small", NAMES[name]))
 
 
 def own_table(wrong: Complaint) -> Html:
@@ -102,7 +109,8 @@ def own_table(wrong: Complaint) -> Html:
     text, message, joined = wrong.take("table", "")
     about = (
         f"CSV: a token a line, a feature a column, up to {MOST} of each. A header and a first column of names "
-        "may be there. The table stays on this machine: it becomes part of this page's address."
+        "may be there. The table stays on this machine: it becomes part of this page's address. Undo begins anew with "
+        "it; your browser's Back brings the old one."
     )
     drawn = el(
         "details",

@@ -2,13 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from math import isfinite
 
 from ...page.numbers import fixed, general
+from ...page.text import printable
 from ...views.cells import float_mean
 from .actions import written
 from .predictions import Change, Outcome, Place, numbered, over, went
+from .rounding import beside
 from .state import State
-from .view import SHOWN, beside, differs
+from .view import SHOWN, differs
 
 MORE = 0.5  # what is added to a gamma
 BALANCED = ((1.0, -1.0), (-1.0, 1.0))
@@ -25,11 +28,11 @@ def one_gamma(change: Change) -> Outcome:
     """The scale of one feature."""
     moved, place, sets = _moved(change), change.place, _sets(change)
     fitting = [name for name, cells in sets.items() if moved <= cells]
-    truth = min(fitting, key=lambda name: (len(sets[name]) if moved else 0, name != "column"))
-    tokens = [change.now.tokens[token] for token, _ in sorted(moved)]
+    truth = min(fitting, key=lambda name: (len(sets[name]), name != "column"))
     facts = (
-        f"{len(moved)} of {len(sets['all'])} outputs moved: feature {place.feature + 1} of {_listed(tokens)}. gamma "
-        "has one number a feature, and every token shares it. No z moved."
+        f"{len(moved)} of {len(sets['all'])} outputs moved: feature {place.feature + 1} of "
+        f"{_listed(change.now, sorted(moved))}. gamma has one number a feature, and every token shares it. No z "
+        f"moved.{_at_rest(change, sorted(sets['column'] - moved))}"
     )
     further = written(change.now, {f"x.{place.token}.{place.feature}": change.cells("x")[1] + MORE})
     row, every = (len(_moved(Change(change.now, state, place))) for state in (further, replace(change.now, eps="1")))
@@ -62,8 +65,38 @@ def _moved(change: Change) -> set[Place]:
     return {at for at in _sets(change)["all"] if differs(was[at.token][at.feature], now[at.token][at.feature])}
 
 
-def _listed(words: list[str]) -> str:
-    return f"{', '.join(words[:-1])} and {words[-1]}" if len(words) > 1 else "".join(words) or "no token"
+def _listed(state: State, places: list[Place]) -> str:
+    """The tokens of some places, by name."""
+    words = [printable(state.tokens[at.token]) for at in places]
+    return f"{', '.join(words[:-1])} and {words[-1]}" if len(words) > 1 else "".join(words)
+
+
+def _at_rest(change: Change, places: list[Place]) -> str:
+    """Why an output of that feature stayed."""
+    z = {at: change.numbers[1].row("xhat", at.token)[at.feature] for at in places}
+    zero = [at for at in places if z[at] == 0]
+    none = [at for at in places if z[at] != z[at]]
+    small = [at for at in places if at not in (*zero, *none)]
+    told = (
+        (zero, "is 0 there; 0 times any gamma is 0"),
+        (none, "is no number there (NaN)"),
+        (small, "is too near 0 there for six decimals"),
+    )
+    return "".join(f" z of {_listed(change.now, which)} {why}." for which, why in told if which)
+
+
+def more_gamma(state: State, place: Place) -> dict[str, float]:
+    """The edit: one gamma, somewhat larger."""
+    return {f"gamma.{place.feature}": state.gamma[place.feature] + MORE}
+
+
+def no_step(state: State, place: Place) -> str:
+    """No output would move."""
+    if _moved(Change(state, written(state, more_gamma(state, place)), place)):
+        return ""
+    z = [numbered(state).row("xhat", token)[place.feature] for token in range(state.size[0])]
+    why = "is too small, beside its gamma" if any(z) else "is 0 in every row, and 0 times any gamma is 0"
+    return f"No output would move: z of feature {place.feature + 1} {why}. Choose another feature."
 
 
 def swap(change: Change) -> Outcome:
@@ -74,8 +107,9 @@ def swap(change: Change) -> Outcome:
     stays = {name: sum(not differs(along[name][at], across[name][at]) for at in along[name]) for name in names}
     cells = tokens * features
     facts = (
-        f"{tokens} means and variances, one a token, become {features}, one a feature. At {change.name}, feature "
-        f"{change.place.feature + 1}, {', '.join(here)}. x stays in all {cells} cells, z in {stays['xhat']} of them."
+        f"One mean and variance a token, {tokens} of each, are now one a feature, {features} of each. At "
+        f"{change.name}, feature {change.place.feature + 1}, {', '.join(here)}. x stays in all {cells} cells, z in "
+        f"{stays['xhat']} of them."
     )
     whole = went("the mean of all means", (_mean_of(along["mu"]), _mean_of(across["mu"])))
     alike = f"That takes rows and columns that all have one mean and one variance, {_balanced(change.now.eps)}."
@@ -104,18 +138,40 @@ def output_mean(change: Change) -> Outcome:
     """What keeps the mean of y from 0: every answer is tried on the table as it was."""
     tried = {name: row_means(state) for name, state in _cured(change.was).items()}
     cures = [name for name, means in tried.items() if all(abs(value) < SHOWN for value in means)]
-    token, gamma, z = change.place.token, change.was.gamma, change.numbers[0].row("xhat", change.place.token)
-    weighed = _mean(tuple(scale * cell for scale, cell in zip(gamma, z, strict=True)))
-    was, now, shift = (
-        fixed(value) for value in (tried["none"][token], row_means(change.now)[token], _mean(change.was.beta))
-    )
+    token, weighed, shift = change.place.token, _weighed(change), _mean(change.was.beta)
+    was, now = fixed(tried["none"][token]), fixed(row_means(change.now)[token])
     facts = (
-        f"mean(y) = mean(gamma · z) + mean(beta). For {change.name} that was {fixed(weighed)} + ({shift}) = {was}, and "
-        f"is {now} now. The mean of z is 0, but not once gammas that differ weigh it; and beta adds a mean of its own."
+        f"mean(y) = mean(gamma · z) + mean(beta). For {change.name} that was {fixed(weighed[token])} + "
+        f"({fixed(shift)}) = {was}, and is {now} now. {_weighing(change, weighed)}"
+        f"{' And beta adds a mean of its own to every row.' if shift else ''}"
     )
     enough = f"It does that, but less is enough: {CURES[cures[0]]}." if cures else ""
     would = tuple((name, enough if name in cures else _left(means, change.was)) for name, means in tried.items())
     return Outcome(cures[0] if cures else "", facts, would)
+
+
+def _weighed(change: Change) -> list[float]:
+    """mean(gamma · z) of every row, before."""
+    rows = (change.numbers[0].row("xhat", token) for token in range(change.was.size[0]))
+    return [_mean(tuple(scale * z for scale, z in zip(change.was.gamma, row, strict=True))) for row in rows]
+
+
+def _weighing(change: Change, weighed: list[float]) -> str:
+    """What gamma does to the mean of z, told of a row that shows it."""
+    shows = [token for token in (change.place.token, *range(len(weighed))) if abs(weighed[token]) >= SHOWN]
+    if not shows:
+        return "The mean of z is 0, and these gammas leave it 0 in every row."
+    told = "The mean of z is 0, but not once gammas that differ weigh it"
+    if shows[0] == change.place.token:
+        return f"{told}."
+    return f"{told}: for {printable(change.was.tokens[shows[0]])} mean(gamma · z) was {fixed(weighed[shows[0]])}."
+
+
+def no_mean(state: State, place: Place) -> str:
+    """A mean of y that is no number cannot be made 0."""
+    lost = [token for token, mean in enumerate(row_means(state)) if not isfinite(mean)]
+    reason = "The mean of y in the row of {} is not finite. Change x or eps first."
+    return reason.format(printable(state.tokens[lost[0]])) if lost else ""
 
 
 def _cured(state: State) -> dict[str, State]:
@@ -133,7 +189,7 @@ def _cured(state: State) -> dict[str, State]:
 def _left(means: list[float], state: State) -> str:
     """The mean that is farthest from 0, and whose it is."""
     at = max(range(len(means)), key=lambda token: abs(means[token]))
-    return f"That leaves a mean of {fixed(means[at])} in the row of {state.tokens[at]}."
+    return f"That leaves a mean of {fixed(means[at])} in the row of {printable(state.tokens[at])}."
 
 
 def row_means(state: State) -> list[float]:

@@ -110,13 +110,15 @@ def _opened(state: State, key: str, wrong: Complaint) -> list[Html | None]:
     change = change_of(state, task, guess)
     place = guess.place if guess else Place(*state.sel)
     question = task.ask(change.was if change else state, place)
+    reason = "" if change else task.refuse(state, place)
+    is_idle = guess is None or change is not None or bool(reason)
     deeds = (
-        button(task.deed(state, place), f"try.{key}:1", disabled=guess is None or change is not None),
+        button(task.deed(state, place), f"try.{key}:1", disabled=is_idle),
         button("Predict again", f"again.{key}:1", disabled=guess is None),
     )
     return [
         el("p", question, id="question"),
-        el("div", _answer(key, task, guess, wrong), class_="guess"),
+        el("p", reason, class_="notice") if reason else el("div", _answer(key, task, guess, wrong), class_="guess"),
         el("div", *deeds, class_="guess"),
         _feedback(task, guess, change),
     ]
@@ -163,8 +165,8 @@ def _same(task: Task, answer: str, other: str) -> bool:
 
 
 def said(state: State) -> str:
-    """What the open task has to say aloud: that a prediction is committed, or what came of it."""
-    guess = guess_of(state, state.task) if state.task else None
+    """What was answered or done just now, to be said aloud: that a prediction is committed, or what came of it."""
+    guess = guess_of(state, state.task) if state.task and state.fresh else None
     if not guess:
         return ""
     task = TASKS[state.task]
@@ -180,7 +182,7 @@ def said(state: State) -> str:
 
 def _kept(state: State, key: str, guess: Guess | None) -> State:
     others = tuple(pair for pair in state.guesses if pair[0] != key)
-    return replace(state, guesses=(*others, (key, str(guess))) if guess else others)
+    return replace(state, guesses=(*others, (key, str(guess))) if guess else others, fresh=bool(guess))
 
 
 def _commit(key: str, state: State, value: str) -> State:
@@ -189,13 +191,21 @@ def _commit(key: str, state: State, value: str) -> State:
         raise StateError("this prediction was committed and its task done; press Predict again first.")
     if not value.strip():
         return _kept(state, key, None)
-    return _kept(state, key, Guess(_known(TASKS[key], value.strip()), guess.place if guess else Place(*state.sel)))
+    place = guess.place if guess else Place(*state.sel)
+    _possible(key, state, place)
+    return _kept(state, key, Guess(_known(TASKS[key], value.strip()), place))
+
+
+def _possible(key: str, state: State, place: Place) -> None:
+    if reason := TASKS[key].refuse(state, place):
+        raise StateError(reason)
 
 
 def _try(key: str, state: State, value: str) -> State:
     guess = guess_of(state, key)
     if not guess:
         raise StateError("commit a prediction first; then the table is changed.")
+    _possible(key, state, guess.place)
     cells = TASKS[key].edit(state, guess.place)
     done = edited(state, cells) if cells else state
     return _kept(done, key, replace(guess, done=True))

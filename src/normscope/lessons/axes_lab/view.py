@@ -4,17 +4,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from ...norm import exact_eps, layer_norm
+from ...norm import layer_norm
 from ...program import Program
 from ...run import Rules, run
 from ...steps import forward
 from ...views.cells import Cells, inputs, rules
 from .actions import before
-from .state import LANES, Numbers, State
+from .rounding import beside, settling
+from .state import LANES, Numbers, State, eps_of
 
 TABLE: Program = forward(layer_norm().fit(2))
 ROW: Program = forward(layer_norm().fit(1))  # the formulas of this page speak of one row
-RESIDUE = 1e-12  # of what it stands beside: what floats leave of a sum that is 0
 SHOWN = 0.5e-6  # a change that six decimals show
 
 Row = tuple[float, ...]
@@ -67,7 +67,7 @@ class View:
 
     def cell(self, name: str) -> float:
         """The number of a value at the selection."""
-        row = settled(self.now.row(name, self.token))
+        row = self.now.row(name, self.token)
         return row[self.feature if len(row) > 1 else 0]
 
     @cached_property
@@ -93,20 +93,6 @@ class View:
         ]
 
 
-def settled(row: Row) -> Row:
-    """A row with 0 for what is only the rounding of a difference that is 0.
-
-    >>> settled((1.0, 1e-17))
-    (1.0, 0.0)
-    """
-    return tuple(beside(value, row) for value in row)
-
-
-def beside(value: float, row: Row) -> float:
-    """A number that was computed from a row: 0 where it is nothing beside it."""
-    return 0.0 if abs(value) < RESIDUE * max(map(abs, row)) else value
-
-
 def differs(a: float, b: float) -> bool:
     """Whether two numbers differ by what six decimals show; two nan do not."""
     return not abs(a - b) < SHOWN and (a == a or b == b) and a != b
@@ -115,14 +101,14 @@ def differs(a: float, b: float) -> bool:
 @lru_cache(maxsize=64)
 def _traced(x: tuple[Numbers, ...], gamma: Numbers, beta: Numbers, eps: str) -> Numbered:
     """Kept, since a selection changes no number, and those before an edit stay the same while it goes on."""
-    given = {"x": x, "gamma": gamma, "beta": beta, "eps": float(exact_eps(eps))}
+    given = {"x": x, "gamma": gamma, "beta": beta, "eps": eps_of(eps)}
     sizes = dict(zip(TABLE.axes, (len(x), len(x[0])), strict=True))
     return Numbered(run(TABLE, _rules(*sizes.values()), inputs(TABLE, sizes, given)))
 
 
 @lru_cache(maxsize=16)
 def _rules(*sizes: int) -> Rules:
-    return rules(TABLE, dict(zip(TABLE.axes, sizes, strict=True)))
+    return settling(rules(TABLE, dict(zip(TABLE.axes, sizes, strict=True))))
 
 
 def view_of(state: State) -> View:

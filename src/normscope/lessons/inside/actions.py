@@ -9,25 +9,16 @@ from dataclasses import replace
 from ...errors import StateError
 from ...norm import exact_eps
 from ...page.numbers import plain
-from ...steps import forward
+from ...program import Program
 from ..sources import Source
-from ..state import finite, whole_numbers
-from .state import (
-    CODECS,
-    DRAGGED,
-    Edit,
-    State,
-    cell_id,
-    check,
-    norm_of,
-    place,
-    source_of,
-    step_names,
-    window_of,
-)
+from ..state import finite, whole_number
+from .layer import check, norm_of, place, program_of, source_of, step_names, window_of
+from .rounding import roundings
+from .state import CODECS, DRAGGED, EDITABLE, Edit, State, cell_id
 
 MOST_EDITS = 400
-LOOKING = ("step", "sel", "copy")
+KEPT = ("storage", "rounding", "back", "dy", "seed", "step", "ladder", "copy")  # when another tensor is chosen
+LOOKING = ("step", "sel", "copy", "back", "ladder")
 
 
 def done(sources: Mapping[str, Source]) -> Callable[[State, str, str], State]:
@@ -40,13 +31,22 @@ def done(sources: Mapping[str, Source]) -> Callable[[State, str, str], State]:
     return perform
 
 
-def _absolute(state: State, cell: str, sources: Mapping[str, Source], names: tuple[str, ...]) -> str:
+def _program(state: State, sources: Mapping[str, Source], back: bool | None = None) -> Program:
+    return program_of(state, norm_of(state, source_of(state, sources)), back=back)
+
+
+def _walkable(state: State, sources: Mapping[str, Source]) -> State:
+    """The state at a step that its program has: its own, else the first."""
+    return state if state.step in step_names(_program(state, sources)) else replace(state, step="x")
+
+
+def _absolute(state: State, cell: str, sources: Mapping[str, Source], names: tuple[str, ...] = ()) -> str:
     """The place in the whole tensor of a cell that is named by its place in the window."""
     source = source_of(state, sources)
-    norm = norm_of(state, source)
+    program = _program(state, sources, back=True if names else None)
     window = window_of(state, source)
-    name, at = place(cell, norm, source.shape, names)
-    axes = forward(norm).values[name]
+    name, at = place(cell, program, source.shape, names)
+    axes = program.values[name]
     ranges = [shown for axis, shown in zip("BSd", window, strict=True) if axis in axes]
     try:
         return cell_id(name, tuple(shown[i] for shown, i in zip(ranges, at, strict=True)))
@@ -57,7 +57,7 @@ def _absolute(state: State, cell: str, sources: Mapping[str, Source], names: tup
 def _edit(state: State, field: str, value: str, sources: Mapping[str, Source]) -> State:
     """Set a cell. What a slider sends (`drag.CELL`) takes the place of what it sent before: one edit a drag."""
     bare = field.removeprefix("drag.")
-    cell = _absolute(state, bare, sources, ("x", "gamma", "beta"))
+    cell = _absolute(state, bare, sources, EDITABLE)
     number = ("" if bare == field else DRAGGED) + plain(finite(value))
     last = state.edits[-1] if state.edits else ("", "")
     is_same_drag = bare != field and last[0] == cell and last[1].startswith(DRAGGED)
@@ -70,25 +70,22 @@ def _edit(state: State, field: str, value: str, sources: Mapping[str, Source]) -
 
 
 def _select(state: State, value: str, sources: Mapping[str, Source]) -> State:
-    names = tuple(forward(norm_of(state, source_of(state, sources))).values)
-    return replace(state, sel=_absolute(state, value, sources, names) if value else "")
+    return replace(state, sel=_absolute(state, value, sources) if value else "")
 
 
 def _step(state: State, value: str, sources: Mapping[str, Source]) -> State:
-    names = step_names(norm_of(state, source_of(state, sources)))
+    names = step_names(_program(state, sources))
     return replace(state, step=names[max(0, min(int(value), len(names) - 1))] if value.isdecimal() else value)
 
 
 def _source(state: State, value: str, sources: Mapping[str, Source]) -> State:
-    fresh = State(source=value, storage=state.storage, seed=state.seed, copy=state.copy)
-    names = step_names(norm_of(fresh, source_of(fresh, sources)))
-    return replace(fresh, step=state.step) if state.step in names else fresh
+    return _walkable(State(source=value, **{name: getattr(state, name) for name in KEPT}), sources)
 
 
 def _size(axis: int) -> Callable[..., State]:
     def resize(state: State, value: str, sources: Mapping[str, Source]) -> State:
         sizes = list(source_of(state, sources).shape)
-        sizes[axis] = int(value)
+        sizes[axis] = whole_number(value)
         return replace(state, sizes=tuple(sizes), at=None, sel="", edits=())
 
     return resize
@@ -101,7 +98,7 @@ def _page(axis: int) -> Callable[..., State]:
         source = source_of(state, sources)
         window = window_of(state, source)
         corner = [shown.start for shown in window]
-        corner[axis] = max(0, min(int(value), source.shape[axis] - len(window[axis])))
+        corner[axis] = max(0, min(whole_number(value), source.shape[axis] - len(window[axis])))
         return replace(state, at=tuple(corner), sel="")
 
     return turn
@@ -109,16 +106,50 @@ def _page(axis: int) -> Callable[..., State]:
 
 def _norm(state: State, value: str, sources: Mapping[str, Source]) -> State:
     state = replace(state, norm=CODECS["norm"][0](value), sel="", edits=_without_beta(state, value))
-    names = step_names(norm_of(state, source_of(state, sources)))
-    return state if state.step in names else replace(state, step="x")
+    return _walkable(state, sources)
 
 
 def _affine(state: State, value: str, sources: Mapping[str, Source]) -> State:
     gone = {"both": (), "scale": ("beta",), "none": ("gamma", "beta")}.get(value, ())
     edits = tuple(edit for edit in state.edits if edit[0].partition(".")[0] not in gone)
     state = replace(state, affine=CODECS["affine"][0](value), sel="", edits=edits)
-    names = step_names(norm_of(state, source_of(state, sources)))
+    names = step_names(_program(state, sources))
     return state if state.step in names else replace(state, step=names[-1])
+
+
+def _storage(state: State, value: str, sources: Mapping[str, Source]) -> State:
+    """Another precision; a rounding that it lacks is given up."""
+    storage = CODECS["storage"][0](value)
+    rounding = state.rounding if state.rounding in roundings(storage) else None
+    return _reordered(replace(state, storage=storage, rounding=rounding), sources)
+
+
+def _rounding(state: State, value: str, sources: Mapping[str, Source]) -> State:
+    return _reordered(replace(state, rounding=CODECS["rounding"][0](value)), sources)
+
+
+def _reordered(state: State, sources: Mapping[str, Source]) -> State:
+    """The state under another rounding, whose order of operations may lack the pinned cell's step."""
+    return _walkable(_pinned(state, _program(state, sources)), sources)
+
+
+def _pinned(state: State, program: Program) -> State:
+    return state if state.sel.partition(".")[0] in program.values else replace(state, sel="")
+
+
+def _back(state: State, value: str, sources: Mapping[str, Source]) -> State:
+    """Walk the way back too, from dy; or no more, and then from the last step of the forward pass."""
+    if CODECS["back"][0](value):
+        return replace(state, back=True, step="dy")
+    there = _program(state, sources, back=False)
+    names = step_names(there)
+    step = state.step if state.step in names else names[-1]
+    return _pinned(replace(state, back=False, step=step), there)
+
+
+def _cotangent(state: State, value: str, sources: Mapping[str, Source]) -> State:
+    edits = tuple(edit for edit in state.edits if not edit[0].startswith("dy."))
+    return replace(state, dy=CODECS["dy"][0](value), edits=edits)
 
 
 def _without_beta(state: State, kind: str) -> tuple[Edit, ...]:
@@ -138,7 +169,7 @@ def _plain_field(field: str) -> Callable[..., State]:
 
 
 def _seed(state: State, value: str, sources: Mapping[str, Source]) -> State:
-    return replace(state, seed=whole_numbers(value)[0], edits=())
+    return replace(state, seed=whole_number(value), edits=())
 
 
 ACTIONS: Mapping[str, Callable[[State, str, Mapping[str, Source]], State]] = {
@@ -146,7 +177,11 @@ ACTIONS: Mapping[str, Callable[[State, str, Mapping[str, Source]], State]] = {
     "norm": _norm,
     "affine": _affine,
     "eps": _eps,
-    "storage": _plain_field("storage"),
+    "storage": _storage,
+    "rounding": _rounding,
+    "back": _back,
+    "dy": _cotangent,
+    "ladder": _plain_field("ladder"),
     "copy": _plain_field("copy"),
     "seed": _seed,
     "step": _step,

@@ -1,14 +1,17 @@
 """What "Inside LayerNorm" hands over: the state as a link, NumPy, PyTorch, LaTeX or CSV."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from ...page.controls import select
 from ...page.html import Html, el, region
 from ...page.numbers import plain
-from ...views.formula import FOLDED
+from ...program import PARAMETERS, Step
+from ...views.formula import TEXTBOOK
 from ...views.formula import expression as right_side
 from ...views.formula import symbol as letter
 from ...views.notation import latex
+from .layer import FOLDED
 from .state import COPIES
 from .view import View
 
@@ -17,9 +20,9 @@ NUMPY: Mapping[str, str] = {
     "add": "{0} + {1}",
     "sub": "{0} - {1}",
     "mul": "{0} * {1}",
-    "mean": "{0}.mean(-1, keepdims=True)",
-    "sum": "{0}.sum(-1, keepdims=True)",
-    "max": "{0}.max(-1, keepdims=True)",
+    "mean": "{0}.mean({1})",
+    "sum": "{0}.sum({1})",
+    "max": "{0}.max({1})",
     "sqrt": "np.sqrt({0})",
     "rsqrt": "1 / np.sqrt({0})",
     "recip": "1 / {0}",
@@ -43,8 +46,15 @@ def copies(view: View, address: str) -> Html:
 
 def numpy(view: View) -> str:
     """The steps as NumPy, with the numbers of the page where they are few."""
-    steps = [f"{step.name} = {NUMPY[step.op].format(*step.args)}  # {' '.join(step.axes)}" for step in view.program]
-    return "\n".join(["import numpy as np", "", *_data(view, "np.array({})"), *steps])
+    steps = [f"{step.name} = {_numpy(step)}  # {' '.join(step.axes)}" for step in view.program]
+    unrounded = ["# in float64: the page's rounding is not in these steps"] if view.formats else []
+    return "\n".join(["import numpy as np", "", *_data(view, "np.array({})"), *unrounded, *steps])
+
+
+def _numpy(step: Step) -> str:
+    """A row's sum keeps its axis; the sum over all rows is a parameter's."""
+    along = "-1, keepdims=True" if step.over == ("d",) else "(0, 1)"
+    return NUMPY[step.op].format(*step.args, *[along] * bool(step.over))
 
 
 def pytorch(view: View) -> str:
@@ -61,12 +71,22 @@ def pytorch(view: View) -> str:
             ["import numpy as np", *head],
             [line.replace("np.load", "torch.from_numpy(np.load") + ")" * ("np.load" in line) for line in data],
         )
-    return "\n".join([*head, *data, f"y = F.{call}({', '.join(arguments)})"])
+    return "\n".join([*head, *data, *_autograd(view, f"y = F.{call}({', '.join(arguments)})")])
+
+
+def _autograd(view: View, forward: str) -> list[str]:
+    """The call, and with the way back the gradients of sum(dy * y)."""
+    if not view.state.back:
+        return [forward]
+    names = ["x", *view.parameters]
+    wanted = [f"{name}.requires_grad_()" for name in names]
+    gradients = ", ".join(f"d{name}" for name in names) if view.parameters else "(dx,)"
+    return [*wanted, forward, f"{gradients} = torch.autograd.grad(y, [{', '.join(names)}], dy)"]
 
 
 def _data(view: View, make: str, with_eps: bool = True) -> list[str]:
     """x, gamma and beta as literals: the whole tensor, else the row in view, else files to load."""
-    names = ["x", *view.parameters]
+    names = ["x", *view.parameters, *(["dy"] if view.state.back else [])]
     if view.is_whole:
         lines = [f"{name} = {make.format(_literal(view, name))}" for name in names]
     elif view.sizes["d"] <= MOST_FEATURES:
@@ -80,25 +100,27 @@ def _data(view: View, make: str, with_eps: bool = True) -> list[str]:
 
 def _whole_row(view: View, name: str) -> str:
     i, j, _ = view.focus
-    row = _row([float(cell) for cell in view.whole_row(name, i, j)])
-    return f"[[{row}]]" if name == "x" else row
+    given = view.given[name]
+    return _row(given) if name in PARAMETERS else f"[[{_row(given[i][j])}]]"
 
 
 def _literal(view: View, name: str) -> str:
-    rows = [[_row(view.row(name, i, j)) for j in range(len(view.window[1]))] for i in range(len(view.window[0]))]
-    if name != "x":
-        return rows[0][0]
+    given = view.given[name]
+    if name in PARAMETERS:
+        return _row(given)
+    rows = [[_row(row) for row in batch] for batch in given]
     return "[" + ",\n ".join(f"[{(', ' + chr(10) + '  ').join(batch)}]" for batch in rows) + "]"
 
 
-def _row(cells: list[float]) -> str:
-    return f"[{', '.join(map(plain, cells))}]"
+def _row(cells: Sequence[Any]) -> str:
+    return f"[{', '.join(plain(float(cell)) for cell in cells)}]"
 
 
 def tex(view: View) -> str:
     """The steps as aligned LaTeX equations."""
-    names = [name for name in view.steps if name != "x"]
-    lines = [f"{latex(letter(view.program, n))} &= {latex(right_side(view.program, n, FOLDED))}" for n in names]
+    names = [name for name in view.steps if name in view.program.by_name and name not in TEXTBOOK]
+    opened = FOLDED | TEXTBOOK
+    lines = [f"{latex(letter(view.program, n))} &= {latex(right_side(view.program, n, opened))}" for n in names]
     return "\\begin{aligned}\n" + " \\\\\n".join(lines) + "\n\\end{aligned}"
 
 

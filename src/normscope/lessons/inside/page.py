@@ -10,10 +10,14 @@ from ..sources import Source
 from ..state import Query, act, complaint, read, write
 from . import panels
 from .actions import LOOKING, done
+from .cell import cell
 from .copies import copies
 from .costs import LIMITS, costs
+from .formula import formula
+from .ladder import ladder
+from .layer import check
 from .stage import stage, strip
-from .state import CODECS, State, check
+from .state import CODECS, State
 from .view import View, view_of
 
 TITLE = "Inside LayerNorm"
@@ -48,7 +52,7 @@ def draw(state: State, sources: Mapping[str, Source]) -> Html:
     text = complaint(state, done(sources))
     wrong = Complaint(field, value, text)
     named = {name: source.title for name, source in sources.items()}
-    side = el("div", panels.formula(view), panels.cell(view, wrong), class_="side")
+    side = el("div", formula(view), cell(view, wrong), ladder(view), class_="side")
     paging = panels.paging(view, wrong)  # before the settings, which show what no other control has taken
     return group(
         el("header", el("h1", TITLE), _lead(view), class_="lead"),
@@ -56,7 +60,7 @@ def draw(state: State, sources: Mapping[str, Source]) -> Html:
         el("div", panels.heading(view), stage(view), paging, side, class_="bench"),
         panels.walk(view),
         _steps(view),
-        el("div", costs(view), _notes(view.norm.center), class_="below"),
+        el("div", costs(view), _notes(view.norm.center, _rounding(view)), class_="below"),
         copies(view, f"{PATH}?{canonical(replace(state, copy=''))}"),
         panels.say(view, text),
     )
@@ -71,9 +75,23 @@ def _steps(view: View) -> Html:
     return el("section", el("h2", "All steps"), el("p", scale, class_="hint"), strip(view), class_="all")
 
 
-@lru_cache(maxsize=2)
-def _notes(center: bool) -> Html:
-    rounding = "Values are computed in float64 and not rounded to the chosen precision, which sets only the ledger's w."
+def _rounding(view: View) -> str:
+    """What has become of the values on their way."""
+    policy = view.trace.policy
+    if policy is None:
+        return (
+            "Values are computed in float64 and not rounded to the chosen precision, which sets only the ledger's w: "
+            "Rounding is none."
+        )
+    return (
+        f"Every value is really rounded, by the {policy.note} Each passes through {policy.compute}, in which kernels "
+        "compute; a sum is rounded once, and no kernel's order of additions is imitated. The ledger counts statistics "
+        "in float32, whatever the rounding."
+    )
+
+
+@lru_cache(maxsize=64)
+def _notes(center: bool, rounding: str) -> Html:
     items = (el("li", text) for text in (LAYER_NORM if center else RMS_NORM, rounding, *LIMITS))
     return el("section", el("h2", "What this page counts, and what it leaves out"), el("ul", *items), class_="notes")
 
@@ -81,10 +99,7 @@ def _notes(center: bool) -> Html:
 def feeds(state: State, sources: Mapping[str, Source]) -> dict[str, dict[str, list[str]]]:
     """For the script: what each value feeds, along the whole row or cell by cell."""
     program = view_of(state, sources).program
+    mixes = program.mixes["d"]
     return {
-        name: {
-            "row": sorted(program.mixes[name]),
-            "cell": sorted(program.feeds[name] - program.mixes[name]),
-        }
-        for name in program.values
+        name: {"row": sorted(mixes[name]), "cell": sorted(program.feeds[name] - mixes[name])} for name in program.values
     }

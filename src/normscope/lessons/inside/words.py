@@ -1,14 +1,7 @@
 """What "Inside LayerNorm" says at each step: a question, and what to notice."""
 
-from typing import NamedTuple
-
-
-class Words(NamedTuple):
-    """A question to look with, and at most two sentences on what there is to see."""
-
-    question: str
-    notice: str
-
+from ...norm import Norm
+from .words_back import BACK, ONES, RMS_BACK, Words
 
 LAYER_NORM = {
     "x": Words(
@@ -37,6 +30,23 @@ LAYER_NORM = {
         "Which factor brings each row to unit spread?",
         "eps stands inside the root, so that a constant row is not divided by zero. The factor is computed once "
         "a row and takes the variance's place in memory.",
+    ),
+    "mr": Words(
+        "What comes off every cell of a row?",
+        "PyTorch's CPU kernel for narrow formats takes x·r − μ·r where the textbook has (x − μ)·r: one multiply-add "
+        "a cell. This product is one number a row.",
+    ),
+    "xr": Words(
+        "How large is each cell by its row's factor?",
+        "This product is not rounded on its own: a fused multiply-add reads it whole, and only x̂ is rounded.",
+    ),
+    "w": Words(
+        "What is stored in gamma's place?",
+        "Gemma keeps w = γ − 1 in the narrow format, and gamma nowhere: near 0 a format is finer than near 1.",
+    ),
+    "gain": Words(
+        "What is the factor, then?",
+        "The 1 is added again in float32, so that the factor is not rounded to the narrow format.",
     ),
     "xhat": Words(
         "What is left of the rows' levels and spreads?",
@@ -80,9 +90,22 @@ WITHOUT_BETA = Words(
     "gamma has one number a feature, shared by every row. This layer has no beta, so this is the output.",
 )
 
+UNDEFINED = (
+    "In this row variance + eps is 0, so r is ∞; x̂ is 0 · ∞, which is NaN. What is said here of a row holds for "
+    "others, and for this one with a larger eps."
+)
 
-def words(name: str, center: bool, shift: bool) -> Words:
+
+def words(name: str, norm: Norm) -> Words:
     """The words of a step of a norm."""
-    if name == "y" and not shift:
-        return WITHOUT_BETA if center else RMS_NORM["y"]
-    return LAYER_NORM[name] if center else RMS_NORM.get(name, LAYER_NORM[name])
+    if name in BACK:
+        return BACK[name] if norm.center else RMS_BACK.get(name, BACK[name])
+    if name == "y" and not norm.shift:
+        return WITHOUT_BETA if norm.center else RMS_NORM["y"]
+    return LAYER_NORM[name] if norm.center else RMS_NORM.get(name, LAYER_NORM[name])
+
+
+def notices(name: str, norm: Norm, ones: bool, dtype: str) -> list[str]:
+    """What to notice at a step; with a dy of ones also what becomes of the loss y.sum(), rounded to a dtype."""
+    own = [words(name, norm).notice]
+    return [*own, ONES[norm.center, norm.scale].format(dtype=dtype)] if name == "dx" and ones else own

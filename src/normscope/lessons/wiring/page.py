@@ -70,7 +70,12 @@ def draw(state: State, sources: Mapping[str, Source]) -> Html:
             el("div", *side),
             class_="side",
         ),
-        el("div", transport("panel", "panel"), scrubber("panel", "Panel", names, state.panel, spoken), class_="walk"),
+        el(
+            "div",
+            transport("panel", "panel"),
+            scrubber("panel", "Panel", {"": names}, state.panel, spoken),
+            class_="walk",
+        ),
         _notes(state),
         region(el("div", panels.why(trace), id="why"), "why"),
         region(el("p", said, id="say", hidden=True), "say"),
