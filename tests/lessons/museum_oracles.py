@@ -216,7 +216,7 @@ def running(value, old, share):
     return make
 
 
-ROUNDED = ("one-pass-variance", "variance-in-fp16", "eps-in-fp16", "rstd-in-bf16")
+ROUNDED = ("one-pass-variance", "variance-in-half", "eps-in-half", "rstd-in-bf16")
 RIGHT = {
     "layer_norm": affine(),
     "rms_norm": by_row(lambda row, eps: [over(cell, rms(row, eps)) for cell in row]),
@@ -267,8 +267,8 @@ WRONG = {
     "block-bleeds-into-next-row": groups(bleeding),
     "ignores-offset-and-strides": lambda given: affine()(given | {"x": given["x"][:-1]}),
     "one-pass-variance": one_pass,
-    "variance-in-fp16": narrow("var"),
-    "eps-in-fp16": narrow("v"),
+    "variance-in-half": narrow("var"),
+    "eps-in-half": narrow("v"),
     "rstd-in-bf16": narrow("r"),
     "mean-term-missing": gradient(mean_term=False),
     "xhat-term-missing": gradient(xhat_term=False),

@@ -1,10 +1,14 @@
 """The page "Mistakes": what a person's actions do, what is drawn, and the question that hides a mistake."""
 
 import random
+import subprocess
+import sys
 from itertools import chain
+from pathlib import Path
 
 import pytest
 
+import normscope
 from normscope.lessons.museum.catalogue import EXHIBITS, of_kind
 from normscope.lessons.museum.outcome import NEAR, NEAR_ROUNDED, alike, read
 from normscope.lessons.museum.page import state_of
@@ -57,7 +61,7 @@ def test_an_edit_runs_both_again():
 
 
 def test_the_figures_of_a_public_case():
-    # https://github.com/pytorch/pytorch/issues/22192, by its own small table: 1.5 and 1 where equal weights give 1
+    # https://github.com/pytorch/pytorch/issues/22192, on the input of the case: 1.2247 where equal weights give 1
     assert "1.2247" in text("v=1&show=chunks-merged-with-equal-weights&do=x:0,0,0,6,6", "outputs")
 
 
@@ -135,6 +139,19 @@ def test_a_patched_page_is_the_page_drawn_afresh():
         body = get(f"/mistakes?{query}&do={draw.choice(does)}&patch=")[2]
         query, shown = patched(shown, body)
         assert plain(shown) == plain(main_of(get(f"/mistakes?{query}")[2])), query
+
+
+def test_every_exhibit_and_question_is_drawn_where_numpy_cannot_be_imported():
+    code = f"""
+import sys
+sys.path.insert(0, {str(Path(normscope.__file__).parent.parent)!r})
+sys.modules.update(dict.fromkeys(("numpy", "ml_dtypes", "torch")))  # None: each import of one raises ImportError
+from normscope.lessons.museum.catalogue import EXHIBITS
+from normscope.lessons.site import respond
+queries = ["v=1&quiz=1", *(f"v=1&show={{id}}" for id in EXHIBITS)]
+print({{respond("/mistakes", query)[0] for query in queries}})
+"""
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "{200}\n"
 
 
 # ---- Which is it?

@@ -31,7 +31,7 @@ PRECISION = (
     ("What MiniLM loses", "?v=1&source=minilm", "Real activations, row by row, under every policy."),
 )
 MISTAKES = (
-    ("Divided by n − 1", "", "The commonest of all: at d = 768 it hides in a tolerance of 1 %."),
+    ("Divided by n − 1", "", "At d = 768 it hides in a tolerance of 0.1 %."),
     ("eps outside the root", "?v=1&show=eps-outside-root", "Ordinary rows hide it; a row of tiny variance does not."),
     ("Padded lanes", "?v=1&show=padded-lanes-counted", "A kernel that is right for every power of two."),
     ("Which is it?", "?v=1&quiz=1", "A hidden mistake, its numbers, and a few that it could be."),

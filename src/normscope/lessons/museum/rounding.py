@@ -38,7 +38,7 @@ ROUNDED = (
         opened=INNER | {"m", "mu2"},
     ),
     _kept(
-        "variance-in-fp16",
+        "variance-in-half",
         "The variance is kept in float16, where it overflows",
         "var",
         "float16",
@@ -48,7 +48,7 @@ ROUNDED = (
         "https://github.com/microsoft/onnxruntime/issues/17692",
     ),
     _kept(
-        "eps-in-fp16",
+        "eps-in-half",
         "variance + eps is kept in float16, where a small eps is 0",
         "v",
         "float16",
