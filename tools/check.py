@@ -15,7 +15,8 @@ STAGES = {
     "linter": ["ruff", "check", "."],
     "format": ["ruff", "format", "--check", "."],
     "type checker": ["mypy"],
-    "tests": ["pytest"],
+    # A file's tests stay together: what a module sets up, it sets up once.
+    "tests": ["pytest", "--numprocesses=auto", "--maxprocesses=4", "--dist=loadfile"],
 }
 
 
