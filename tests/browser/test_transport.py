@@ -29,6 +29,18 @@ def test_one_request_at_a_time_and_the_last_value_wins(page):
     assert values(page, "n", "n2") == ["25", "25"]
 
 
+def test_the_next_request_is_under_way_while_an_answer_is_drawn(page):
+    page.evaluate("""() => {
+        const old = refresh;
+        window.drawn = [];
+        refresh = () => { old(); drawn.push([flying.map(action => action.value), byId('n').value]); };
+        bump(byId('n'), 1, false);
+        bump(byId('n'), 1, false);
+    }""")
+    assert_drawn(page)
+    assert page.evaluate("drawn") == [[["7"], "7"], [[], "7"]]  # the range never goes back to what is drawn
+
+
 def test_actions_of_different_fields_travel_together_in_order(page):
     asked = []
     page.on("request", lambda request: asked.append(request.url.partition("?")[2]))

@@ -9,6 +9,7 @@ const byId = id => document.getElementById(id);
 
 let shown = main.dataset.query ?? '';  // the state that is drawn
 let waiting = [];                      // actions not sent yet: {field, value, push}
+let flying = [];                       // the actions that the request under way carries
 let goal = null;                       // the state that Back or Forward asks for
 let busy = false;
 
@@ -27,28 +28,39 @@ async function run() {
   if (busy) return;
   busy = true;
   try {
-    while ((goal !== null || waiting.length) && await turn());
+    for (let request = next(); request;) request = await finish(request);
   } finally {
     busy = false;
     document.dispatchEvent(new Event('settled'));
   }
 }
 
-async function turn() {  // one request and its answer; false if the server cannot be reached
-  const asked = goal, sent = asked === null ? waiting.splice(0) : [];
+function next() {  // the request for what waits, if anything does
+  if (goal === null && !waiting.length) return null;
+  const asked = goal;
+  flying = asked === null ? waiting.splice(0) : [];
   goal = null;
-  const actions = sent.map(({field, value}) => `&do=${encodeURIComponent(`${field}:${value}`)}`);
+  const actions = flying.map(({field, value}) => `&do=${encodeURIComponent(`${field}:${value}`)}`);
   const state = asked ?? shown + actions.join('');
   const was = asked === null ? '' : encodeURIComponent(shown || '&');  // '&' is a query with nothing in it
-  const answer = await ask(`${location.pathname}?${state}&patch=${was}`);
-  if (answer?.ok) draw(answer.text, asked === null, sent.some(action => action.push));
-  else if (answer && asked !== null) location.reload();  // an address without a drawing has a page of its own
-  else if (!answer) {
+  return {asked, sent: flying, answer: ask(`${location.pathname}?${state}&patch=${was}`)};
+}
+
+async function finish({asked, sent, answer}) {  // show its answer; the next request is under way meanwhile
+  const {ok, text} = await answer ?? {}, isNew = asked === null && goal === null;
+  flying = [];
+  if (text === undefined) {  // the server cannot be reached
     waiting = waiting.reduce(queue, sent);
     goal ??= asked;
+    refresh();
+    return null;
   }
+  if (ok) shown = text.split('\n', 1)[0];
+  const request = next();
+  if (ok) draw(text, sent.some(action => action.push), isNew);
+  else if (asked !== null) location.reload();  // an address without a drawing has a page of its own
   refresh();
-  return Boolean(answer);
+  return request;
 }
 
 async function ask(address) {
@@ -74,13 +86,13 @@ function complain(text) {
 
 // ---- Patching keeps the nodes, and with them focus, caret, scrolling and CSS transitions.
 
-function draw(text, isNew, push) {
-  const focused = document.activeElement, [query] = text.split('\n', 1);
-  for (const {content} of all('template', parsed(text.slice(query.length))))
+function draw(text, push, isNew) {  // isNew: the address does not know this state yet
+  const focused = document.activeElement;
+  for (const {content} of all('template', parsed(text.slice(shown.length))))
     patch(byId(content.firstChild.id), content.firstChild);
-  shown = main.dataset.query = query;
+  main.dataset.query = shown;
   if (!focused.isConnected) byId(focused.id)?.focus();
-  if (isNew && goal === null) record(push);
+  if (isNew) record(push);
   say(byId('say')?.textContent, 500);
 }
 
@@ -138,7 +150,7 @@ const controls = () => all('input, select').filter(control => control !== edited
 
 function refresh() {  // show what is drawn, except where the person is ahead of it
   for (const control of controls())
-    if (control !== typing && !waiting.some(action => action.field === control.dataset.do)) reset(control);
+    if (control !== typing && ![...flying, ...waiting].some(action => action.field === control.dataset.do)) reset(control);
   light();
 }
 
