@@ -9,6 +9,7 @@ import pytest
 
 import normscope as ns
 from normscope.diagnosis.judge import judge
+from normscope.lessons.site import respond
 from tests.diagnosis.asking import Local
 
 CASES = Path(__file__).resolve().parent.parent / "cases"
@@ -114,7 +115,9 @@ def test_every_mistake_is_named(path, dtype):
     assert set(made.ids) == EXPECTED[path.stem], made
     assert made.verdict == "mistake"
     for finding in made.findings:
-        assert finding.name and finding.evidence and finding.fix and finding.input and finding.link and finding.formula
+        assert finding.name and finding.evidence and finding.fix and finding.input and finding.formula
+        path, _, query = finding.link.partition("?")
+        assert respond(path, query)[0] == 200, finding.link
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])

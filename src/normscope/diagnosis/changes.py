@@ -30,8 +30,8 @@ class Change:
 
     @property
     def link(self) -> str:
-        """The lesson step, as an address."""
-        return "/axes" if self.step == "axes" else f"{INSIDE}{self.step}"
+        """The lesson step, as an address; the lesson shows v within r."""
+        return "/axes" if self.step == "axes" else f"{INSIDE}{'r' if self.step == 'v' else self.step}"
 
     @property
     def key(self) -> frozenset[str]:

@@ -26,8 +26,6 @@ from .definition import (
 )
 from .probes import Probe
 
-BACK = "/inside?v=1&step="
-
 
 @dataclass(frozen=True)
 class Gradient:
