@@ -79,7 +79,7 @@ def test_the_figures_of_a_public_case():
         ("eps:-1", "must be 0 or more"),
         ("eps:1,2", "eps is one number"),
         ("dy:1,2", "takes no dy"),
-        ("show:nothing", "not understood"),
+        ("show:nothing", "is none of wrong-axes, "),
         ("odd:1", "no field 'odd'"),
     ],
 )
