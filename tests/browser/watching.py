@@ -7,7 +7,7 @@ from playwright.sync_api import Page
 
 from tests.browser import fake
 
-PATIENCE = 5_000  # ms; on a good day an answer takes 10
+PATIENCE = 20_000  # ms; on a good day an answer takes 10, beside other tests on every core much more
 
 
 def settle(page: Page) -> None:
