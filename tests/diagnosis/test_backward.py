@@ -150,3 +150,14 @@ def test_gradients_and_definitions_start_right():
     assert textbook(norm, frozenset({"gamma"})) == Gradient(norm, True, ("d",))
     assert right(norm) == Definition(norm, ("d",))
     assert evaluate(right(norm), Maker(LAYER, "float64", frozenset()).core()[0]).y.shape == (4, 6)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_a_gradient_that_takes_no_eps_is_judged_by_the_norms(dtype):
+    function = gradient().function
+
+    def layer_norm_backward(dy, x, gamma, beta):
+        return function(dy, x, gamma, beta, 1e-5)
+
+    made = judge(None, LAYER, backward=Local(layer_norm_backward, ("dx", "dgamma", "dbeta")), dtype=dtype)
+    assert (made.verdict, made.findings) == ("correct", ()), made

@@ -10,7 +10,7 @@ from . import changes, gradients_of
 from .bounds import TINY, UNIT
 from .changes import Change
 from .definition import Definition, evaluate, right
-from .examination import LEVELS, failed
+from .examination import LEVELS, failed, own_eps
 from .formula import formula
 from .gradients_of import Gradient, altered, evaluated, textbook
 from .probes import Failure, Implementation, Probe
@@ -109,6 +109,8 @@ class Backward:
     def _asked(self, probes: Sequence[Probe]) -> list[Asked]:
         made = []
         ranks = set()
+        if "eps" not in self.implementation.accepts:
+            probes = [probe.but(eps=own_eps(self.norm, self.dtype)) for probe in probes]
         for probe, answer in zip(probes, self.implementation.run(probes), strict=True):
             if isinstance(answer, Failure):
                 self.failures.append(replace(answer, probe=answer.probe or probe))

@@ -24,6 +24,11 @@ LARGEST_SHOWN = 64  # cells
 Row = tuple[Probe, Values, Any]  # a probe, what is right, what came back
 
 
+def own_eps(norm: Norm, dtype: str) -> float:
+    """The norm's eps; where it leaves it to the dtype, that of the dtype computed in."""
+    return float(norm.eps) if norm.eps is not None else 2 * UNIT["float64" if dtype == "float64" else "float32"]
+
+
 @dataclass
 class Examination:
     """A function, the norm that it should be, and what was learned of both on the way.
@@ -71,13 +76,7 @@ class Examination:
 
     def with_eps(self, probe: Probe) -> Probe:
         """The eps that counts: the norm's own where the function takes none."""
-        return probe if "eps" in self.implementation.accepts else probe.but(eps=self._own_eps)
-
-    @cached_property
-    def _own_eps(self) -> float:
-        if self.norm.eps is not None:
-            return float(self.norm.eps)
-        return 2 * UNIT["float64" if self.dtype == "float64" else "float32"]
+        return probe if "eps" in self.implementation.accepts else probe.but(eps=own_eps(self.norm, self.dtype))
 
     def worst(self, row: Row, level: str) -> float:
         """The largest error of an answer as a share of its bound."""
