@@ -105,7 +105,7 @@ def test_the_table_of_every_norm(layout):
 @pytest.mark.parametrize("norm", NAMES)
 def test_the_cells_are_numbered_and_those_that_move_are_marked(layout, norm):
     state = replace(State(), layout=layout, norm=norm, sel=(2, 1))
-    part = panel(page.canonical(state)).one(id="shared")
+    part = panel(page.LESSON.canonical(state)).one(id="shared")
     seen = scene.scene(state)
     chosen = seen.chosen
     cells = part.all("td")

@@ -11,7 +11,7 @@ import pytest
 import normscope
 from normscope.lessons.museum.catalogue import EXHIBITS, of_kind
 from normscope.lessons.museum.outcome import NEAR, NEAR_ROUNDED, alike, read
-from normscope.lessons.museum.page import state_of
+from normscope.lessons.museum.page import LESSON
 from normscope.lessons.museum.quiz import askable, output, question
 from normscope.lessons.museum.slips import KINDS
 from normscope.lessons.museum.usual import findings
@@ -25,7 +25,7 @@ def page(query="v=1"):
 
 
 def state(query):
-    return state_of(split(query), {})
+    return LESSON.state_of(split(query), {})
 
 
 def text(query, id):

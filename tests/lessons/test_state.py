@@ -2,6 +2,7 @@
 
 import random
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from hypothesis import given
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from normscope.errors import StateError
 from normscope.lessons import state as addresses
 from normscope.lessons.inside.actions import LOOKING, MOST_EDITS, done
-from normscope.lessons.inside.page import canonical, state_of
+from normscope.lessons.inside.page import LESSON
 from normscope.lessons.inside.state import State
 from normscope.lessons.site import respond
 from normscope.lessons.state import LONGEST, split
@@ -18,15 +19,15 @@ from normscope.presets import PRESETS
 
 
 def state(query: str = "") -> State:
-    return state_of(split(query), {})
+    return LESSON.state_of(split(query), {})
 
 
 def act(made: State, field: str, value: str, sources: dict) -> State:
-    return addresses.act(made, field, value, done(sources), LOOKING)
+    return addresses.act(made, field, value, partial(done, sources=sources), LOOKING)
 
 
 def complaint(made: State, sources: dict) -> str:
-    return addresses.complaint(made, done(sources))
+    return addresses.complaint(made, partial(done, sources=sources))
 
 
 def after(query: str, *actions: str) -> State:
@@ -61,9 +62,9 @@ def test_whatever_is_done_the_address_reads_back_as_the_same_state(actions):
     made = State()
     for field, value in actions:
         made = act(made, field, value, {})
-    again = state(canonical(made))
+    again = state(LESSON.canonical(made))
     assert again == made
-    assert canonical(again) == canonical(made)
+    assert LESSON.canonical(again) == LESSON.canonical(made)
     assert bool(complaint(made, {})) == bool(made.bad)
 
 
@@ -137,14 +138,14 @@ MISTAKES = {
 def test_a_mistaken_action_gets_a_message(action):
     made = after("", action)
     assert made.bad and complaint(made, {}) == MISTAKES[action]
-    assert MISTAKES[action] in respond("/inside", canonical(made))[2].replace("&#x27;", "'")
+    assert MISTAKES[action] in respond("/inside", LESSON.canonical(made))[2].replace("&#x27;", "'")
 
 
 def test_undo_takes_back_the_last_edit_and_reset_all():
     made = after("", "x.0.0.0:1", "gamma.2:3", "x.0.0.0:2")
     assert made.edits == (("x.0.0.0", "1"), ("gamma.2", "3"), ("x.0.0.0", "2"))
-    assert after(canonical(made), "undo:1").edits == (("x.0.0.0", "1"), ("gamma.2", "3"))
-    assert after(canonical(made), "reset:1").edits == ()
+    assert after(LESSON.canonical(made), "undo:1").edits == (("x.0.0.0", "1"), ("gamma.2", "3"))
+    assert after(LESSON.canonical(made), "reset:1").edits == ()
 
 
 def test_a_drag_is_one_edit():
@@ -157,17 +158,18 @@ def test_a_drag_is_one_edit():
 def test_looking_about_leaves_a_complaint_where_it_is():
     made = after("", "eps:abc", "step:3", "sel:q.0.1.2", "copy:csv")
     assert made.bad == ("eps", "abc") and (made.step, made.sel, made.copy) == ("q", "q.0.1.2", "csv")
-    assert after(canonical(made), "eps:1e-3").bad is None
+    assert after(LESSON.canonical(made), "eps:1e-3").bad is None
 
 
 def test_a_refused_value_stays_in_its_field():
-    body = respond("/inside", canonical(after("", "eps:1e-5x")))[2]
+    body = respond("/inside", LESSON.canonical(after("", "eps:1e-5x")))[2]
     assert 'value="1e-5x" data-do="eps" aria-invalid="true" aria-describedby="bad-eps"' in body
 
 
 def test_equal_states_have_one_address():
     assert (
-        canonical(state("sel=mu.0.1.7&edits=x.0.0.0:1.0,gamma.2:~2e0")) == "v=1&sel=mu.0.1&edits=x.0.0.0:1,gamma.2:~2"
+        LESSON.canonical(state("sel=mu.0.1.7&edits=x.0.0.0:1.0,gamma.2:~2e0"))
+        == "v=1&sel=mu.0.1&edits=x.0.0.0:1,gamma.2:~2"
     )
 
 

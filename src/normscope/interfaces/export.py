@@ -71,7 +71,7 @@ def page(path: str, query: str, sources: "Mapping[str, Source]") -> Page:
     state = lesson.state_of(split(query), sources)
     main = el("main", still(lesson.draw(state, sources)), id="main", class_="lesson still")
     canonical = lesson.canonical(state)
-    return Page(path, canonical, _document(lesson.TITLE, main, f"{LAB}{path}?{canonical}"))
+    return Page(path, canonical, _document(lesson.title, main, f"{LAB}{path}?{canonical}"))
 
 
 def _document(title: str, main: Html, address: str) -> str:

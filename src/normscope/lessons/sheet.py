@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..errors import NormscopeError, StateError
+from ..errors import StateError
 from ..exercises import Exercise, exercises
 from ..page.controls import Complaint, bar, check_box, entry
 from ..page.html import Html, el, group, region
 from ..page.math import equal, vector
 from ..views.exact import mathml
-from .sources import Source
-from .state import FLAG, PAIR, Codec, Query, act, complaint, read, whole_number, write
+from .lesson import Lesson, Sources
+from .state import FLAG, PAIR, Codec, whole_number
 
 TITLE = "Exercises"
 PATH = "/exercises"
@@ -42,25 +42,16 @@ CODECS: Mapping[str, Codec] = {
 }
 
 
-def state_of(query: Query, sources: Mapping[str, Source]) -> State:
-    """The state of an address after its actions; StateError if the address itself is wrong."""
-    state = read(State, CODECS, query.fields)
-    try:
-        sheet(state)
-    except NormscopeError as error:
-        raise StateError(str(error)) from None
-    for field, value in query.actions:
-        state = act(state, field, value, _done)
+def _check(state: State, sources: Sources) -> State:
+    sheet(state)
     return state
 
 
-def _done(state: State, field: str, value: str) -> State:
+def _done(state: State, field: str, value: str, sources: Sources) -> State:
     if field not in CODECS or field == "bad":
         raise StateError(f"there is no field '{field[:40]}' here.")
     changed: dict[str, Any] = {field: CODECS[field][0](value)}
-    state = replace(state, **changed)
-    sheet(state)
-    return state
+    return _check(replace(state, **changed), sources)
 
 
 def sheet(state: State) -> tuple[Exercise, ...]:
@@ -68,21 +59,9 @@ def sheet(state: State) -> tuple[Exercise, ...]:
     return exercises(state.seed, state.count, rational_root=state.rational)
 
 
-def canonical(state: State) -> str:
-    """The address of a state, without its path."""
-    return write(state, CODECS)
-
-
-def feeds(state: State, sources: Mapping[str, Source]) -> dict[str, dict[str, list[str]]]:
-    """Nothing lights up here."""
-    return {}
-
-
-def draw(state: State, sources: Mapping[str, Source]) -> Html:
+def draw(state: State, sources: Sources, wrong: Complaint) -> Html:
     """What stands in the page's main element, in regions."""
-    field, value = state.bad or ("", "")
-    text = complaint(state, _done)
-    wrong = Complaint(field, value, text)
+    text = wrong.text
     made = sheet(state)
     asked = el("ol", *map(_question, made))
     answers = [el("h2", "Answers"), el("ol", *map(_answer, made))] if state.answers else []
@@ -122,3 +101,6 @@ def _answer(exercise: Exercise) -> Html:
     named, opened = (vector(made.written("xhat", named=by_name, form=mathml)) for by_name in (True, False))
     outputs = (equal(el("mi", "x̂"), named, block=False), " ", equal(group(), opened, block=False))
     return el("li", *(group(line, " ") for line in lines), *outputs)
+
+
+LESSON = Lesson(TITLE, PATH, State, CODECS, _check, _done, draw)

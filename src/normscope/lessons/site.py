@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping
 from functools import lru_cache
-from types import ModuleType
 from typing import Any
 
 from ..errors import StateError
@@ -12,6 +11,7 @@ from . import sheet
 from .axes_lab import page as axes_lab
 from .home import home, missing, unreadable
 from .inside import page as inside
+from .lesson import Lesson
 from .museum import page as museum
 from .precision import page as precision
 from .shell import document
@@ -20,14 +20,8 @@ from .state import split
 from .wiring import page as wiring
 
 HTML = "text/html; charset=utf-8"
-LESSONS: Mapping[str, ModuleType] = {
-    "/axes": axes_lab,
-    "/inside": inside,
-    "/precision": precision,
-    "/mistakes": museum,
-    "/named": wiring,
-    "/exercises": sheet,
-}
+PAGES = (axes_lab, inside, precision, museum, wiring, sheet)
+LESSONS: Mapping[str, Lesson] = {page.LESSON.path: page.LESSON for page in PAGES}
 NONE: Mapping[str, Source] = {}
 
 Answer = tuple[int, str, str]
@@ -59,25 +53,24 @@ def respond(path: str, query: str, sources: Mapping[str, Source] = NONE) -> Answ
     except StateError as error:
         return 400, HTML, document("Unreadable address", unreadable(str(error), path))
     if asked.patch is None:
-        return 200, HTML, document(lesson.TITLE, _main(lesson, state, named), path)
+        return 200, HTML, document(lesson.title, _main(lesson, state, named), path)
     was = asked.patch or query.partition("&do=")[0]
     return 200, HTML, _patch(lesson, state, was, named)
 
 
 @lru_cache(maxsize=32)
-def _drawn(lesson: ModuleType, state: Any, named: Named) -> Html:
+def _drawn(lesson: Lesson, state: Any, named: Named) -> Html:
     """A state's drawing; kept, since the next patch starts from it."""
-    drawing: Html = lesson.draw(state, dict(named))
-    return drawing
+    return lesson.draw(state, dict(named))
 
 
-def _main(lesson: ModuleType, state: Any, named: Named) -> Html:
+def _main(lesson: Lesson, state: Any, named: Named) -> Html:
     feeds = json.dumps(lesson.feeds(state, dict(named)), separators=(",", ":"))
     query = lesson.canonical(state)
     return el("main", _drawn(lesson, state, named), id="main", class_="lesson", data_query=query, data_feeds=feeds)
 
 
-def _patch(lesson: ModuleType, state: Any, was: str, named: Named) -> str:
+def _patch(lesson: Lesson, state: Any, was: str, named: Named) -> str:
     """The new state and the regions that differ; the whole main element where the layout differs."""
     try:
         regions = changed(_drawn(lesson, _state(lesson, was, named), named), _drawn(lesson, state, named))
@@ -89,5 +82,5 @@ def _patch(lesson: ModuleType, state: Any, was: str, named: Named) -> str:
     return f"{lesson.canonical(state)}\n{body}"
 
 
-def _state(lesson: ModuleType, query: str, named: Named) -> Any:
+def _state(lesson: Lesson, query: str, named: Named) -> Any:
     return lesson.state_of(split(query), dict(named))

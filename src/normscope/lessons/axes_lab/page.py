@@ -1,12 +1,10 @@
 """The page "Axes lab": from an address to a drawing."""
 
-from collections.abc import Mapping
 from functools import lru_cache
 
 from ...page.controls import Complaint
 from ...page.html import Html, el, group, region
-from ..sources import Source
-from ..state import Query, act, complaint, read, write
+from ..lesson import Lesson, Sources
 from . import actions, cards, lanes, scope, table, tasks
 from .state import CODECS, State, check, tokens_by_features
 from .view import view_of
@@ -14,33 +12,13 @@ from .words import LEAD, NOTES
 
 TITLE = "Axes lab"
 PATH = "/axes"
-done = actions.done({**scope.ACTIONS, **tasks.ACTIONS})
+ACT = actions.done({**scope.ACTIONS, **tasks.ACTIONS})
 
 
-def state_of(query: Query, sources: Mapping[str, Source]) -> State:
-    """The state of an address after its actions; StateError if the address itself is wrong."""
-    state = tasks.check(scope.check(check(read(State, CODECS, query.fields))))
-    for field, value in query.actions:
-        state = act(state, field, value, done, actions.LOOKING)
-    return state
-
-
-def canonical(state: State) -> str:
-    """The address of a state, without its path."""
-    return write(state, CODECS)
-
-
-def feeds(state: State, sources: Mapping[str, Source]) -> dict[str, dict[str, list[str]]]:
-    """Nothing lights up here: the table holds inputs alone."""
-    return {}
-
-
-def draw(state: State, sources: Mapping[str, Source]) -> Html:
+def draw(state: State, sources: Sources, wrong: Complaint) -> Html:
     """What stands in the page's main element, in regions."""
     view = view_of(state)
-    field, value = state.bad or ("", "")
-    text = complaint(state, done)
-    wrong = Complaint(field, value, text)
+    text = wrong.text
     left = el("div", table.table(view), table.controls(view, wrong), table.own_table(wrong), class_="signal")
     middle = el("div", lanes.lanes(view), lanes.moved(view))
     right = el("div", lanes.row_table(view), tasks.draw(state, wrong), class_="beside")
@@ -68,3 +46,14 @@ def _notes() -> Html:
     items = (el("li", text) for text in NOTES)
     section = el("section", el("h2", "What holds here, and what does not"), el("ul", *items), class_="notes wide")
     return el("div", section, class_="below")
+
+
+def _check(state: State, sources: Sources) -> State:
+    return tasks.check(scope.check(check(state)))
+
+
+def _done(state: State, field: str, value: str, sources: Sources) -> State:
+    return ACT(state, field, value)
+
+
+LESSON = Lesson(TITLE, PATH, State, CODECS, _check, _done, draw, actions.LOOKING)

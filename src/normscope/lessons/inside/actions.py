@@ -21,14 +21,10 @@ KEPT = ("storage", "rounding", "back", "dy", "seed", "step", "ladder", "copy")  
 LOOKING = ("step", "sel", "copy", "back", "ladder")
 
 
-def done(sources: Mapping[str, Source]) -> Callable[[State, str, str], State]:
+def done(state: State, field: str, value: str, sources: Mapping[str, Source]) -> State:
     """What an action makes of a state; NormscopeError or ValueError where it cannot be done."""
-
-    def perform(state: State, field: str, value: str) -> State:
-        action = ACTIONS.get(field)
-        return check(action(state, value, sources) if action else _edit(state, field, value, sources), sources)
-
-    return perform
+    action = ACTIONS.get(field)
+    return check(action(state, value, sources) if action else _edit(state, field, value, sources), sources)
 
 
 def _program(state: State, sources: Mapping[str, Source], back: bool | None = None) -> Program:

@@ -1,13 +1,12 @@
 """The page "Inside LayerNorm": from an address to a drawing."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 
 from ...page.controls import Complaint
 from ...page.html import Html, el, group
-from ..sources import Source
-from ..state import Query, act, complaint, read, write
+from ..lesson import Lesson, Sources
+from ..state import write
 from . import panels
 from .actions import LOOKING, done
 from .cell import cell
@@ -32,25 +31,10 @@ RMS_NORM = (
 )
 
 
-def state_of(query: Query, sources: Mapping[str, Source]) -> State:
-    """The state of an address after its actions; StateError if the address itself is wrong."""
-    state = check(read(State, CODECS, query.fields), sources)
-    for field, value in query.actions:
-        state = act(state, field, value, done(sources), LOOKING)
-    return state
-
-
-def canonical(state: State) -> str:
-    """The address of a state, without its path."""
-    return write(state, CODECS)
-
-
-def draw(state: State, sources: Mapping[str, Source]) -> Html:
+def draw(state: State, sources: Sources, wrong: Complaint) -> Html:
     """What stands in the page's main element, in regions."""
     view = view_of(state, sources)
-    field, value = state.bad or ("", "")
-    text = complaint(state, done(sources))
-    wrong = Complaint(field, value, text)
+    text = wrong.text
     named = {name: source.title for name, source in sources.items()}
     side = el("div", formula(view), cell(view, wrong), ladder(view), class_="side")
     paging = panels.paging(view, wrong)  # before the settings, which show what no other control has taken
@@ -61,7 +45,7 @@ def draw(state: State, sources: Mapping[str, Source]) -> Html:
         panels.walk(view),
         _steps(view),
         el("div", costs(view), _notes(view.norm.center, _rounding(view)), class_="below"),
-        copies(view, f"{PATH}?{canonical(replace(state, copy=''))}"),
+        copies(view, f"{PATH}?{write(replace(state, copy=''), CODECS)}"),
         panels.say(view, text),
     )
 
@@ -96,10 +80,13 @@ def _notes(center: bool, rounding: str) -> Html:
     return el("section", el("h2", "What this page counts, and what it leaves out"), el("ul", *items), class_="notes")
 
 
-def feeds(state: State, sources: Mapping[str, Source]) -> dict[str, dict[str, list[str]]]:
+def _feeds(state: State, sources: Sources) -> dict[str, dict[str, list[str]]]:
     """For the script: what each value feeds, along the whole row or cell by cell."""
     program = view_of(state, sources).program
     mixes = program.mixes["d"]
     return {
         name: {"row": sorted(mixes[name]), "cell": sorted(program.feeds[name] - mixes[name])} for name in program.values
     }
+
+
+LESSON = Lesson(TITLE, PATH, State, CODECS, check, done, draw, LOOKING, _feeds)

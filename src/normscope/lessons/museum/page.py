@@ -1,13 +1,10 @@
 """The page "Mistakes": from an address to a drawing."""
 
-from collections.abc import Mapping
-
-from ...errors import NormscopeError, StateError
+from ...errors import StateError
 from ...page.controls import Complaint, button, choices
 from ...page.html import Html, el, group, region
 from ...page.numbers import fixed
-from ..sources import Source
-from ..state import Query, act, complaint, read, write
+from ..lesson import Lesson, Sources
 from . import formulas, panels
 from .catalogue import EXHIBITS
 from .outcome import outcome
@@ -27,38 +24,9 @@ ASKED = (
 )
 
 
-def state_of(query: Query, sources: Mapping[str, Source]) -> State:
-    """The state of an address after its actions; StateError if the address itself is wrong."""
-    try:
-        state = check(read(State, CODECS, query.fields))
-    except NormscopeError as error:
-        raise StateError(str(error)) from None
-    for field, value in query.actions:
-        state = act(state, field, value, _done)
-    return state
-
-
-def _done(state: State, field: str, value: str) -> State:
-    if field not in ACTIONS:
-        raise StateError(f"there is no field '{field[:40]}' here.")
-    return check(ACTIONS[field](state, value))
-
-
-def canonical(state: State) -> str:
-    """The address of a state, without its path."""
-    return write(state, CODECS)
-
-
-def feeds(state: State, sources: Mapping[str, Source]) -> dict[str, dict[str, list[str]]]:
-    """Nothing lights up here."""
-    return {}
-
-
-def draw(state: State, sources: Mapping[str, Source]) -> Html:
+def draw(state: State, sources: Sources, wrong: Complaint) -> Html:
     """What stands in the page's main element, in regions."""
-    field, value = state.bad or ("", "")
-    text = complaint(state, _done)
-    wrong = Complaint(field, value, text)
+    text = wrong.text
     body, said = _asked(state, wrong) if state.quiz else _museum(state, wrong)
     return group(
         el("header", el("h1", TITLE), el("p", LEAD, class_="source"), class_="lead"),
@@ -126,3 +94,16 @@ def _instead(pick: str, asked: Question) -> Html:
     made = outcome(pick, asked.texts)
     rows = "; ".join(", ".join(fixed(cell, 4) for cell in row) for row in made.wrong)
     return el("p", f"That one gives {rows} here.", class_="notice")
+
+
+def _check(state: State, sources: Sources) -> State:
+    return check(state)
+
+
+def _done(state: State, field: str, value: str, sources: Sources) -> State:
+    if field not in ACTIONS:
+        raise StateError(f"there is no field '{field[:40]}' here.")
+    return check(ACTIONS[field](state, value))
+
+
+LESSON = Lesson(TITLE, PATH, State, CODECS, _check, _done, draw)

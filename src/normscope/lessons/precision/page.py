@@ -1,13 +1,11 @@
 """The page "Precision": from an address to a drawing."""
 
-from collections.abc import Callable, Mapping
 from functools import lru_cache
 
 from ...page.controls import Complaint, bar, button, entry, select
 from ...page.html import Html, el, group, region
 from ...page.numbers import ulps, written
-from ..sources import Source
-from ..state import Query, act, complaint, read, write
+from ..lesson import Lesson, Sources
 from . import panels, plot, table, tensor
 from .actions import LOOKING, done, storage
 from .curves import ways_of
@@ -19,43 +17,11 @@ TITLE = "Precision"
 PATH = "/precision"
 
 
-def state_of(query: Query, sources: Mapping[str, Source]) -> State:
-    """The state of an address after its actions; StateError if the address itself is wrong."""
-    state = check(read(State, CODECS, query.fields))
-    tensor.source_of(state, sources)
-    for field, value in query.actions:
-        state = act(state, field, value, _with(sources), LOOKING)
-    return state
-
-
-def _with(sources: Mapping[str, Source]) -> Callable[[State, str, str], State]:
-    """What an action makes of a state, where there are these tensors."""
-
-    def perform(state: State, field: str, value: str) -> State:
-        made = done(state, field, value)
-        tensor.source_of(made, sources)
-        return made
-
-    return perform
-
-
-def canonical(state: State) -> str:
-    """The address of a state, without its path."""
-    return write(state, CODECS)
-
-
-def feeds(state: State, sources: Mapping[str, Source]) -> dict[str, dict[str, list[str]]]:
-    """Nothing lights up here: a cell stands under the one that it comes from."""
-    return {}
-
-
-def draw(state: State, sources: Mapping[str, Source]) -> Html:
+def draw(state: State, sources: Sources, wrong: Complaint) -> Html:
     """What stands in the page's main element, in regions."""
     row, ways = rows_of(state), ways_of(state)
     reading = row.under(state.policy)
-    field, value = state.bad or ("", "")
-    text = complaint(state, _with(sources))
-    wrong = Complaint(field, value, text)
+    text = wrong.text
     left = el("div", table.sliders(state, wrong, ways.given), panels.dominance(state, reading), class_="signal")
     right = el("div", table.table(state, row, reading), panels.policies(state, row), class_="rounding")
     asked = el("div", plot.ways_table(state, ways), panels.question(state), class_="beside")
@@ -102,3 +68,18 @@ def said(state: State, row: Row64) -> str:
 def _notes() -> Html:
     items = (el("li", text) for text in NOTES)
     return el("section", el("h2", "What holds here"), el("ul", *items), class_="notes wide")
+
+
+def _check(state: State, sources: Sources) -> State:
+    state = check(state)
+    tensor.source_of(state, sources)
+    return state
+
+
+def _done(state: State, field: str, value: str, sources: Sources) -> State:
+    state = done(state, field, value)
+    tensor.source_of(state, sources)
+    return state
+
+
+LESSON = Lesson(TITLE, PATH, State, CODECS, _check, _done, draw, LOOKING)

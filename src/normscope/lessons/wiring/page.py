@@ -1,14 +1,11 @@
 """The page "A named step": from an address to a drawing."""
 
-from collections.abc import Mapping
-
-from ...errors import NormscopeError, StateError
+from ...errors import StateError
 from ...page.controls import Complaint, bar, button, check_box, entry, select
 from ...page.diagram import figure
 from ...page.html import Html, el, group, region
 from ...page.scrubber import scrubber, transport
-from ..sources import Source
-from ..state import Query, act, complaint, read, write
+from ..lesson import Lesson, Sources
 from . import panels
 from .fold import PREDICTED, diagram, panels_of, title
 from .state import ACTIONS, CODECS, KINDS, WIRING, State, check, trace_of
@@ -18,42 +15,13 @@ TITLE = "A named step"
 PATH = "/named"
 
 
-def state_of(query: Query, sources: Mapping[str, Source]) -> State:
-    """The state of an address after its actions; StateError if the address itself is wrong."""
-    try:
-        state = check(read(State, CODECS, query.fields))
-    except NormscopeError as error:
-        raise StateError(str(error)) from None
-    for field, value in query.actions:
-        state = act(state, field, value, _done, looking=("panel", "every", "opened"))
-    return state
-
-
-def _done(state: State, field: str, value: str) -> State:
-    if field not in ACTIONS:
-        raise StateError(f"there is no field '{field[:40]}' here.")
-    return check(ACTIONS[field](state, value))
-
-
-def canonical(state: State) -> str:
-    """The address of a state, without its path."""
-    return write(state, CODECS)
-
-
-def feeds(state: State, sources: Mapping[str, Source]) -> dict[str, dict[str, list[str]]]:
-    """Nothing lights up here: the diagram has wires."""
-    return {}
-
-
-def draw(state: State, sources: Mapping[str, Source]) -> Html:
+def draw(state: State, sources: Sources, wrong: Complaint) -> Html:
     """What stands in the page's main element, in regions."""
     trace = trace_of(state)
     order = panels_of(trace.program)
     key = order[state.panel]
     hidden = frozenset({key} & set(PREDICTED)) - dict(state.guesses).keys()
-    field, value = state.bad or ("", "")
-    text = complaint(state, _done)
-    wrong = Complaint(field, value, text)
+    text = wrong.text
     side = (panels.guess(state, trace, key, wrong), panels.boundary(state, trace, key, wrong))
     drawing = diagram(trace, key, hidden, state.every, state.opened)
     names = [el("span", title(trace, each), class_="word") for each in order]
@@ -101,3 +69,16 @@ def _settings(state: State, wrong: Complaint) -> Html:
 
 def _notes(state: State) -> Html:
     return region(el("p", POST if state.wiring == "post" else PRE, id="wired", class_="hint"), "wired")
+
+
+def _check(state: State, sources: Sources) -> State:
+    return check(state)
+
+
+def _done(state: State, field: str, value: str, sources: Sources) -> State:
+    if field not in ACTIONS:
+        raise StateError(f"there is no field '{field[:40]}' here.")
+    return check(ACTIONS[field](state, value))
+
+
+LESSON = Lesson(TITLE, PATH, State, CODECS, _check, _done, draw, looking=("panel", "every", "opened"))
