@@ -6,6 +6,10 @@ from pathlib import Path
 import click
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from tools.generated import settle  # noqa: E402
+
 PAGE = ROOT / "docs" / "commands.md"
 HEAD = """# Commands
 
@@ -33,12 +37,7 @@ def main(arguments: list[str]) -> str:
     """Write the page, or say why it is not current."""
     from normscope.interfaces.cli import normscope
 
-    made = page(normscope)
-    if "--check" not in arguments:
-        PAGE.write_text(made, encoding="utf-8")
-        return ""
-    current = PAGE.exists() and PAGE.read_text(encoding="utf-8") == made
-    return "" if current else f"{PAGE} is not current; run: python tools/commands_doc.py"
+    return settle(PAGE, page(normscope), "commands_doc.py", arguments)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,10 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from tools.generated import settle  # noqa: E402
+
 PAGE = ROOT / "docs" / "diagnosis.md"
 CASES = ROOT / "tests" / "cases"
 HEAD = """# What check says of public faults
@@ -22,7 +26,6 @@ they are the same.
 
 def page() -> str:
     """The table, one line a case."""
-    sys.path.insert(0, str(ROOT))
     cases = importlib.import_module("tests.diagnosis.test_cases")
     lines = []
     for path in (*cases.cases("mistakes"), *cases.cases("correct")):
@@ -51,12 +54,7 @@ def _totals(lines: list[str]) -> str:
 
 def main(arguments: list[str]) -> str:
     """Write the page, or say why it is not current."""
-    made = page()
-    if "--check" not in arguments:
-        PAGE.write_text(made, encoding="utf-8")
-        return ""
-    current = PAGE.exists() and PAGE.read_text(encoding="utf-8") == made
-    return "" if current else f"{PAGE} is not current; run: python tools/diagnosis_doc.py"
+    return settle(PAGE, page(), "diagnosis_doc.py", arguments)
 
 
 if __name__ == "__main__":

@@ -1,14 +1,44 @@
-"""From the options of a command to a norm: which kind, over which axes, of which sizes."""
+"""From the options of a command to a norm: which kind, over which axes, of which sizes; and to what it runs on."""
 
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
 from .. import norm as norms
 from ..norm import Norm
+from .files import Tensor, parameter, read
+
+
+class Layer(NamedTuple):
+    """A tensor, the norm that is run on it, and its parameters."""
+
+    tensor: Tensor
+    norm: Norm
+    gamma: Any
+    beta: Any
+
+
+def make_layer(
+    file: str,
+    *,
+    norm: str | None,
+    pattern: str | None,
+    affine: str | None,
+    no_affine: bool,
+    groups: int | None,
+    eps: str | None,
+    gamma: str | None,
+    beta: str | None,
+    decimal_comma: bool,
+) -> Layer:
+    """What `norm_choice` and `parameters` of options.py ask for; the arguments have their options' names."""
+    tensor = read(file, decimal_comma=decimal_comma)
+    chosen = make_norm(norm, pattern, affine, no_affine, groups, eps, has_parameters=bool(gamma or beta))
+    scale, shift = (f and parameter(f, what, decimal_comma) for f, what in ((gamma, "gamma"), (beta, "beta")))
+    return Layer(tensor, chosen, scale, shift)
 
 
 def make_norm(

@@ -98,20 +98,12 @@ def _serve(sources: dict[str, Any], port: int | None, no_browser: bool, path: st
 @printing
 def trace(
     file: str,
-    norm: str | None,
-    pattern: str | None,
-    affine: str | None,
-    no_affine: bool,
-    groups: int | None,
-    eps: str | None,
-    gamma: str | None,
-    beta: str | None,
-    decimal_comma: bool,
     dy: str | None,
     policy: str | None,
     whole: bool,
     as_json: bool,
     color: bool | None,
+    **asked: Any,
 ) -> str:
     """Run a norm on the tensor in FILE (.npy or .csv) and show every step.
 
@@ -130,17 +122,15 @@ def trace(
       normscope trace hidden.npy --policy pytorch-bf16
     """
     from . import reports
-    from .choice import make_norm
-    from .files import parameter, read
+    from .choice import make_layer
+    from .files import read
 
-    tensor = read(file, decimal_comma=decimal_comma)
-    chosen = make_norm(norm, pattern, affine, no_affine, groups, eps, has_parameters=bool(gamma or beta))
-    scale, shift = (f and parameter(f, what, decimal_comma) for f, what in ((gamma, "gamma"), (beta, "beta")))
-    gradient = dy and read(dy, "dy", decimal_comma).array
-    made = reports.traced(tensor, chosen, scale, shift, gradient, policy)
+    layer = make_layer(file, **asked)
+    gradient = dy and read(dy, "dy", asked["decimal_comma"]).array
+    made = reports.traced(layer, gradient, policy)
     if as_json:
-        return reports.trace_json(made, tensor.tokens, whole)
-    return reports.trace_text(made, tensor.tokens, whole, _color(color))
+        return reports.trace_json(made, layer.tensor.tokens, whole)
+    return reports.trace_text(made, layer.tensor.tokens, whole, _color(color))
 
 
 @normscope.command(short_help="Bytes, FLOPs and roots of every step.")

@@ -4,7 +4,7 @@ import os
 import sys
 from collections import Counter
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -37,19 +37,11 @@ HEADS = (
 @printing
 def precision(
     file: str,
-    norm: str | None,
-    pattern: str | None,
-    affine: str | None,
-    no_affine: bool,
-    groups: int | None,
-    eps: str | None,
-    gamma: str | None,
-    beta: str | None,
-    decimal_comma: bool,
     policies: tuple[str, ...],
     whole: bool,
     as_json: bool,
     color: bool | None,
+    **asked: Any,
 ) -> str:
     """Run a norm on FILE (.npy or .csv) with every step rounded, and show which rows break.
 
@@ -76,16 +68,15 @@ def precision(
     """
     from .. import losses
     from ..page import json
-    from .choice import make_norm
-    from .files import parameter, read
+    from .choice import make_layer
 
-    tensor = read(file, decimal_comma=decimal_comma)
-    chosen = make_norm(norm, pattern, affine, no_affine, groups, eps, has_parameters=bool(gamma or beta))
-    scale, shift = (f and parameter(f, what, decimal_comma) for f, what in ((gamma, "gamma"), (beta, "beta")))
-    found = losses.precision(tensor.array, chosen, scale, shift, policies=policies or losses.POLICIES)
+    layer = make_layer(file, **asked)
+    found = losses.precision(
+        layer.tensor.array, layer.norm, layer.gamma, layer.beta, policies=policies or losses.POLICIES
+    )
     if as_json:
         return json.dumps({"policies": [loss.to_json(None if whole else SHOWN) for loss in found]})
-    return written(found, tensor, color)
+    return written(found, layer.tensor, color)
 
 
 def written(found: "list[Loss]", tensor: "Tensor", color: bool | None) -> str:

@@ -5,14 +5,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..gradients import backward
-from ..norm import Norm
 from ..page import json, text
 from ..page.window import cut_out, window
 from ..program import Step
 from ..steps import results
 from ..tracing import Trace, trace
 from . import memory
-from .files import Tensor
+from .choice import Layer
 
 WHY = {
     "y": "the norm has no gamma and beta",
@@ -21,14 +20,14 @@ WHY = {
 }
 
 
-def traced(tensor: Tensor, norm: Norm, gamma: Any, beta: Any, dy: Any = None, policy: str | None = None) -> Trace:
+def traced(layer: Layer, dy: Any = None, policy: str | None = None) -> Trace:
     """The trace of a file's tensor; with the gradient dy of y the steps back too; rounded as a policy says.
 
     Raises FileError where it would not fit in memory, before anything is computed.
     """
-    x = tensor.array
-    memory.check(str(tensor.path), [norm], x.shape, width(x), dy is not None)
-    return trace(x, norm, gamma, beta, dy=dy, policy=policy)
+    tensor, norm, gamma, beta = layer
+    memory.check(str(tensor.path), [norm], tensor.array.shape, width(tensor.array), dy is not None)
+    return trace(tensor.array, norm, gamma, beta, dy=dy, policy=policy)
 
 
 def width(x: Any) -> int:

@@ -112,22 +112,27 @@ def _slider(
     message: Html | None,
     joined: Joined,
 ) -> Html:
-    reach = el(
+    reach = _reach(field, value, span, spoken, shown, field)
+    named = {"data_do": field, "data_pair": field, "aria_label": f"{spoken}, exact"}
+    exact = el("input", id=f"exact-{field}", **NUMBER, size=8, value=typed, **named, **dict(joined))
+    return el("div", el("span", label, class_="label"), reach, exact, message, class_="slider")
+
+
+def _reach(field: str, place: str, span: Span, spoken: str, shown: str, pair: str | None = None) -> Html:
+    """The slider itself; `pair` joins it with the field that takes its own values."""
+    return el(
         "input",
         type="range",
         id=f"slide-{field}",
         min=f"{span.low:g}",
         max=f"{span.high:g}",
         step=f"{span.step:g}",
-        value=value,
+        value=place,
         data_do=f"drag.{field}",
-        data_pair=field,
+        data_pair=pair,
         aria_label=spoken,
         aria_valuetext=f"{spoken}: {shown}",
     )
-    named = {"data_do": field, "data_pair": field, "aria_label": f"{spoken}, exact"}
-    exact = el("input", id=f"exact-{field}", **NUMBER, size=8, value=typed, **named, **dict(joined))
-    return el("div", el("span", label, class_="label"), reach, exact, message, class_="slider")
 
 
 class Decades(NamedTuple):
@@ -158,18 +163,7 @@ def placed(field: str, label: str, value: str, place: str, span: Span, wrong: Co
 
     The slider sends `drag.FIELD` with its place, the field FIELD with the number.
     """
-    reach = el(
-        "input",
-        type="range",
-        id=f"slide-{field}",
-        min=f"{span.low:g}",
-        max=f"{span.high:g}",
-        step=f"{span.step:g}",
-        value=place,
-        data_do=f"drag.{field}",
-        aria_label=label,
-        aria_valuetext=f"{label}: {value}",
-    )
+    reach = _reach(field, place, span, label, value)
     typed, message, joined = wrong.take(field, value)
     exact = el("input", id=f"set-{field}", **NUMBER, size=8, value=typed, data_do=field, **joined)
     named = el("label", label, for_=f"set-{field}", class_="label")
