@@ -80,16 +80,19 @@ def press(page: Any, key: str) -> tuple[float, float]:
 
 def drags(page: Any) -> Iterator[Figure]:
     for selector, what in {"#step": "the scrubber", SLIDER: "a cell's slider"}.items():
-        done = drag(page, selector)
-        yield Figure(f"drag of {what} at 60 a second: updates", done["rate"], "/s", 40, 55, more=True)
-        yield truth(f"drag of {what}: last value right, focus kept", done["right"])
+        yield from dragged(page, selector, f"drag of {what}", (40, 55), " at 60 a second")
 
 
 def throttled(page: Any) -> Iterator[Figure]:
     page.context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": 4})
-    done = drag(page, SLIDER)
-    yield Figure("the same with a quarter of the CPU: updates", done["rate"], "/s", 12, 12, more=True)
-    yield truth("the same with a quarter of the CPU: last value right, focus kept", done["right"])
+    yield from dragged(page, SLIDER, "the same with a quarter of the CPU", (12, 12))
+
+
+def dragged(page: Any, selector: str, what: str, limits: tuple[float, float], pace: str = "") -> Iterator[Figure]:
+    """How often the page followed a drag, floor and goal beside it, and whether it ended where it should."""
+    done = drag(page, selector)
+    yield Figure(f"{what}{pace}: updates", done["rate"], "/s", *limits, more=True)
+    yield truth(f"{what}: last value right, focus kept", done["right"])
 
 
 def drag(page: Any, selector: str) -> dict[str, Any]:

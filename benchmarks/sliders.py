@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 from statistics import median, quantiles
 from typing import Any, NamedTuple
 
-from .browser import drag, lab, opened, press
-from .table import Figure, truth
+from .browser import dragged, lab, opened, press
+from .table import Figure
 
 PRESSES = 200
 
@@ -25,9 +25,7 @@ def figures(path: str, sliders: Mapping[str, str], limits: Limits) -> Iterator[F
         page = opened(browser, address + path)
         for name, selector in sliders.items():
             yield from steps(page, name, selector, limits)
-            done = drag(page, selector)
-            yield Figure(f"drag of {name} at 60 a second: updates", done["rate"], "/s", *limits.updates, more=True)
-            yield truth(f"drag of {name}: last value right, focus kept", done["right"])
+            yield from dragged(page, selector, f"drag of {name}", limits.updates, " at 60 a second")
 
 
 def steps(page: Any, name: str, selector: str, limits: Limits) -> Iterator[Figure]:

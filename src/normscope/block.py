@@ -9,14 +9,13 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
-from .axes import sized
 from .errors import DtypeError, NormError, ShapeError
 from .gradients import training
 from .norm import Norm, a_norm, exact_eps, layer_norm
-from .program import PARAMETERS, Program
+from .program import PARAMETERS
 from .run import run
 from .steps import forward, residual
-from .tracing import Trace, plain
+from .tracing import Trace, parameter, plain
 from .views import cells
 from .views import exact as reading
 from .views.opaque import Exact, Undefined, symbol
@@ -148,16 +147,11 @@ def exact(
         raise NormError(f"wiring is {wiring!r}, but there is no update; give update=..., of the shape of x.")
     values["eps"] = symbol(SYMBOL) if eps == SYMBOL else exact_eps(reading.rational(eps, "eps"))
     norm = norm if eps == SYMBOL else replace(norm, eps=values["eps"])
-    made = _run(program, sizes, values)
+    made = cells.evaluate(program, sizes, values, reading.EXACT)
     trace = ExactTrace(norm, program, sizes, made, cells.shape_of(x))
     trace.eps = SYMBOL if eps == SYMBOL else ratio(values["eps"])
     trace.wiring = wiring if update is not None else ""
     return trace
-
-
-def _run(program: Program, sizes: Mapping[str, int], values: Mapping[str, Any]) -> dict[str, Any]:
-    given = cells.inputs(program, sizes, values, reading.EXACT)
-    return run(program, cells.rules(program, sizes, reading.EXACT), given)
 
 
 def _fitted(norm: Norm, shape: tuple[int, ...]) -> tuple[Norm, dict[str, int]]:
@@ -194,20 +188,11 @@ def _of_the_shape_of(x: Any, given: Any, name: str, what: str) -> Any:
 def _parameters(norm: Norm, sizes: Mapping[str, int], given: Mapping[str, Any]) -> dict[str, Any]:
     """gamma and beta as far as the norm has them."""
     has = {"gamma": norm.scale, "beta": norm.shift}
-    shape = norm.param_shape(sizes)
     made = {}
     for name in PARAMETERS:
-        if given[name] is not None:
-            if not has[name]:
-                raise NormError(f"{name} is given, but {norm.name} '{norm.pattern}' has none; leave it out.")
-            made[name] = _numbers(given[name], name)
-            if (got := cells.shape_of(made[name], name)) != shape:
-                over, x = " ".join(norm.over), sized(norm.axes, sizes)
-                raise ShapeError(f"{name} has shape {got}; {norm.name} over {over} of x {x} needs {shape}.")
-        elif has[name]:
-            made[name] = _filled(shape, name == "gamma")
+        value = given[name]
+        if value is not None and not has[name]:
+            raise NormError(f"{name} is given, but {norm.name} '{norm.pattern}' has none; leave it out.")
+        if has[name]:
+            made[name] = parameter(name, None if value is None else _numbers(value, name), norm, sizes, [])
     return made
-
-
-def _filled(shape: tuple[int, ...], value: Any) -> Any:
-    return [_filled(shape[1:], value) for _ in range(shape[0])] if shape else reading.rational(int(value))

@@ -15,7 +15,6 @@ from .block import ExactTrace
 from .errors import ExactError
 from .norm import Norm
 from .program import Arg, Program, Step
-from .run import run
 from .steps import forward, residual
 from .views import cells
 from .views import exact as reading
@@ -121,8 +120,7 @@ def _gives(mistake: Mistake, made: ExactTrace, step: str, given: list[Fraction])
     if program is None or step not in program.by_name:
         return False
     program = _up_to(program, step)
-    ready = cells.inputs(program, made.sizes, made.inputs, reading.EXACT)
-    value = run(program, cells.rules(program, made.sizes, reading.EXACT), ready)[step]
+    value = cells.evaluate(program, made.sizes, made.inputs, reading.EXACT)[step]
     return bool(value.flat == given)
 
 
@@ -132,6 +130,12 @@ def _up_to(program: Program, name: str) -> Program:
     return replace(program, steps=tuple(replace(step, into=step.name) for step in program.steps[:end]))
 
 
+def _wired(made: ExactTrace, norm: Norm) -> Program:
+    """Another norm in the place of the trace's own."""
+    program = forward(norm)
+    return residual(program, made.wiring) if made.wiring else program
+
+
 def _norm(at: str, text: str, change: Callable[[Norm], Norm]) -> Mistake:
     """A mistake that is a wrong field of the norm."""
 
@@ -139,8 +143,7 @@ def _norm(at: str, text: str, change: Callable[[Norm], Norm]) -> Mistake:
         changed = change(made.norm)
         if changed == made.norm:
             return None
-        program = forward(changed)
-        return residual(program, made.wiring) if made.wiring else program
+        return _wired(made, changed)
 
     return Mistake(at, text, wrong)
 
@@ -153,8 +156,7 @@ def _step(at: str, text: str, change: Callable[[Step, str], Step]) -> Mistake:
         changed = change(made.program.by_name[at], reads)
         if set(changed.args) - set(made.program.values) - {ZERO}:
             return None
-        steps = (changed if step.name == at else step for step in made.program.steps)
-        return replace(made.program, steps=tuple(steps))
+        return made.program.instead(at, changed)
 
     return Mistake(at, text, wrong)
 
@@ -168,8 +170,7 @@ def _then(at: str, text: str, op: str, *more: Arg, less: int = 0) -> Mistake:
         then = Step(at, op, (first.name, *more), right.axes, into=at)
         if not set(more) <= set(made.program.values) | {MINUS_ONE}:
             return None
-        steps = ((first, then) if step.name == at else (step,) for step in made.program.steps)
-        return replace(made.program, steps=tuple(step for pair in steps for step in pair))
+        return made.program.instead(at, first, then)
 
     return Mistake(at, text, wrong)
 
@@ -202,8 +203,7 @@ def _squared_x(made: ExactTrace) -> Program | None:
     """mean(x^2) - mean(x): the short formula of the variance with its second square forgotten."""
     if "mu" not in made:
         return None
-    program = forward(replace(made.norm, center=False))
-    program = residual(program, made.wiring) if made.wiring else program
+    program = _wired(made, replace(made.norm, center=False))
     square = program.by_name["var"]
     mean = made.program.by_name["mu"]
     then = Step("var", "sub", ("mean_square", "mu"), square.axes, into="var")

@@ -113,6 +113,11 @@ class Program:
         """The steps by their names."""
         return {step.name: step for step in self.steps}
 
+    def instead(self, name: str, *steps: Step) -> "Program":
+        """The program with other steps in the place of one."""
+        at = list(self.by_name).index(name)
+        return replace(self, steps=(*self.steps[:at], *steps, *self.steps[at + 1 :]))
+
     @cached_property
     def feeds(self) -> Mapping[str, frozenset[str]]:
         """For every value, the later steps that depend on it, directly or not."""

@@ -14,7 +14,7 @@ from .steps import output
 from .tracing import Trace, trace
 from .views import exact as reading
 from .views.cells import Cells, flatten
-from .views.formats import FORMATS, Format
+from .views.formats import FORMATS, NARROW, Format
 from .views.opaque import Exact, Opaque, Undefined
 from .views.policies import KINDS, find
 from .views.roots import Surd
@@ -127,7 +127,7 @@ def _float_rungs(made: ExactTrace, step: str, at: Sequence[int], wanted: Exact, 
     given = {
         name: Cells(shapes[name], flatten(value)).nested() for name, value in made.inputs.items() if name in shapes
     }
-    names = (each.name if each.bits > 16 else f"{kind}-{each.short}" for each in FORMATS.values())
+    names = (f"{kind}-{each.short}" if name in NARROW else name for name, each in FORMATS.items())
     for policy in map(find, names):
         parameters = given.get("gamma"), given.get("beta")
         rounded = trace(given["x"], made.norm, *parameters, dy=given.get("dy"), policy=policy)

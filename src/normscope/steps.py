@@ -195,10 +195,10 @@ def residual(program: Program, wiring: str = "post") -> Program:
     add = Step("residual", "add", ("x", "update"), axes, into="residual")
     if wiring == "pre":
         return replace(program, inputs=given, steps=(*program.steps, add))
-    steps = (_reading(step, "x", "residual") for step in program.steps)
+    steps = (reading(step, "x", "residual") for step in program.steps)
     return replace(program, inputs=given, steps=(add, *steps))
 
 
-def _reading(step: Step, old: str, new: str) -> Step:
+def reading(step: Step, old: str, new: str) -> Step:
     """The step with another value in an argument's place."""
     return replace(step, args=tuple(new if arg == old else arg for arg in step.args))

@@ -231,7 +231,7 @@ def _trace(
     wanted = [name for name, _ in program.inputs if name not in ("x", *NUMBERS)]
     _refuse(norm, given, wanted)
     for name in wanted:
-        values[name] = _parameter(name, given[name], norm, sizes, x)
+        values[name] = parameter(name, given[name], norm, sizes, x)
         if given[name] is None:
             notes.append(f"{name} is not given: {'ones' if name == 'gamma' else 'zeros'}, its initial value.")
     if policy:
@@ -251,9 +251,10 @@ def _run(
 ) -> Trace:
     x = values["x"]
     if not arrays.is_array(x):
-        if any(isinstance(cell, int) for cell in cells.flatten(x)):
+        flat = cells.flatten(x)  # once: its shape is known
+        if any(isinstance(cell, int) for cell in flat):
             notes.insert(0, "x holds integers; computed in float64.")
-        made = run(program, cells.rules(program, sizes), cells.inputs(program, sizes, values))
+        made = cells.evaluate(program, sizes, values | {"x": flat})
         return Trace(norm, program, sizes, made, shape, tuple(notes))
     values["x"], note = arrays.working(x)
     if note:
@@ -289,7 +290,7 @@ def _refuse(norm: Norm, given: Mapping[str, Any], wanted: list[str]) -> None:
             raise NormError(f"{name} is given, but {norm.name} '{norm.pattern}' has none; {fix} or leave it out.")
 
 
-def _parameter(name: str, value: Any, norm: Norm, sizes: Mapping[str, int], x: Any) -> Any:
+def parameter(name: str, value: Any, norm: Norm, sizes: Mapping[str, int], x: Any) -> Any:
     """A parameter of the right shape; the initial value where none is given."""
     if name in STATISTICS:
         axes = norm.kept

@@ -9,7 +9,7 @@ from functools import lru_cache, partial
 from math import isqrt
 from typing import Any
 
-from .axes import Pattern, parse
+from .axes import Pattern, dimensions, parse
 from .errors import ShapeError
 from .program import Builder, Program
 from .run import run
@@ -164,7 +164,7 @@ def _row(row: Any) -> list[float]:
     row = row.tolist() if hasattr(row, "tolist") else row
     rank = len(cells.shape_of(row, "row"))
     if rank != 1:
-        raise ShapeError(f"row has {rank} dimension{'s' * (rank != 1)}; give one row of numbers, such as x[0].")
+        raise ShapeError(f"row has {dimensions(rank)}; give one row of numbers, such as x[0].")
     return [cells.number(cell, "row") for cell in row]
 
 

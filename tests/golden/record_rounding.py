@@ -14,6 +14,8 @@ from zlib import crc32
 import ml_dtypes
 import numpy as np
 
+from tests.golden.record import dtype_of
+
 FILE = Path(__file__).with_name("rounding.npz")
 HALVES = ("bfloat16", "float16")
 NARROW = (*HALVES, "float8_e4m3fn", "float8_e5m2")
@@ -52,7 +54,7 @@ CASES = [Case(width, level, dtype) for width in SHAPES for level in LEVELS for d
 
 def narrow(values: np.ndarray, dtype: str) -> np.ndarray:
     """The array in a narrow format, by way of float32."""
-    return values.astype(np.float32).astype(np.dtype(getattr(ml_dtypes, dtype, dtype)))
+    return values.astype(np.float32).astype(dtype_of(dtype))
 
 
 def patterns(values: np.ndarray, dtype: str) -> np.ndarray:

@@ -329,3 +329,14 @@ def test_the_note_says_what_was_rounded():
         "policy llama-bf16: x, gamma, beta and y in bfloat16, statistics in float32, cells in float32, "
         "xhat in bfloat16, scaled in bfloat16; every step is rounded."
     )
+
+
+@pytest.mark.parametrize("policy", ["float32", "float64", "steps-bf16"])
+def test_a_derived_program_is_the_same_over_arrays_and_cells(policy):
+    """A gradient divides by a count of axes that it does not reduce, and broadcasts what it sums."""
+    norm = ns.Norm("S [d]", eps=0, center=False)
+    program, sizes = ns.derive(ns.forward(norm)), {"S": 1, "d": 2}
+    given = {"x": [[1.0, 3.0]], "r": [[0.5]], "dy": [[1.0, -1.0]]}
+    made = evaluate(program, sizes, given, find(policy), norm.over)
+    ready = {name: np.array(value) for name, value in given.items()}
+    assert evaluate(program, sizes, ready, find(policy), norm.over)["dx"].tolist() == made["dx"].nested()

@@ -1,13 +1,12 @@
 """The command normscope check: which mistake an implementation makes."""
 
-import os
-import sys
 import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
 
+from .options import colored, json_alone
 from .progress import Progress
 
 if TYPE_CHECKING:
@@ -54,7 +53,7 @@ WRONG = 1  # the exit code of a mistake
 )
 @click.option("--format", "form", type=click.Choice(("text", "json", "junit")), default="text", show_default=True,
               help="How the verdict is written.")  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, and nothing else, on stdout.")
+@json_alone
 @click.option("--color/--no-color", default=None, help="Colour the text or not.  [default: on a terminal]")
 @click.pass_context
 def check(
@@ -148,12 +147,10 @@ def _norm(
 
 def _written(verdict: "Verdict", target: str, form: str, color: bool | None, seconds: float) -> str:
     from ..page import json
-    from ..page.text import wants_color
     from . import verdicts
 
     if form == "json":
         return json.dumps(verdict.to_json())
     if form == "junit":
         return verdicts.junit(verdict, target, seconds)
-    colored = wants_color(color, os.environ, sys.stdout.isatty())
-    return verdicts.text(verdict, f"{target}: {verdict.verdict}", colored)
+    return verdicts.text(verdict, f"{target}: {verdict.verdict}", colored(color))

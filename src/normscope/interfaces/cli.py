@@ -13,7 +13,7 @@ from .check_command import check
 from .compare_command import compare
 from .exact_commands import COMMANDS
 from .export_command import export
-from .options import norm_choice, options, parameters, printing
+from .options import colored, norm_choice, options, parameters, printing
 from .precision_command import precision
 
 PORT = 8417
@@ -130,7 +130,7 @@ def trace(
     made = reports.traced(layer, gradient, policy)
     if as_json:
         return reports.trace_json(made, layer.tensor.tokens, whole)
-    return reports.trace_text(made, layer.tensor.tokens, whole, _color(color))
+    return reports.trace_text(made, layer.tensor.tokens, whole, colored(color))
 
 
 @normscope.command(short_help="Bytes, FLOPs and roots of every step.")
@@ -176,17 +176,11 @@ def ledger(
     if axes:
         chosen = choice.named(chosen, len(sizes), axes.split(","))
     cost = (training_ledger if backward else forward_cost)(chosen, sizes, storage)
-    return json.dumps(cost.to_json()) if as_json else cost.text(_color(color))
+    return json.dumps(cost.to_json()) if as_json else cost.text(colored(color))
 
 
 for command in (*COMMANDS, check, compare, precision, export):
     normscope.add_command(command)
-
-
-def _color(choice: bool | None) -> bool:
-    from ..page.text import wants_color
-
-    return wants_color(choice, os.environ, sys.stdout.isatty())
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

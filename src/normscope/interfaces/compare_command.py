@@ -1,14 +1,12 @@
 """The command normscope compare: the same tensor under several norms."""
 
-import os
 import shutil
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from .options import decimal_comma, printing
+from .options import colored, decimal_comma, printing
 
 if TYPE_CHECKING:
     from ..comparison import Compared, Comparison
@@ -89,7 +87,7 @@ def compare(
       normscope compare tokens.csv --norms 'batch_norm,batch_norm_eval,[S d]' --batches 3
     """
     from .. import comparison, kinds
-    from ..page import json, text
+    from ..page import json
     from . import memory, reports
     from .files import parameter, read
 
@@ -106,7 +104,7 @@ def compare(
     if as_json:
         named = {"tokens": list(tensor.tokens)} if tensor.tokens else {}
         return json.dumps(named | {"norms": [to_json(each, whole) for each in made]})
-    return written(made, tensor, whole, text.wants_color(color, os.environ, sys.stdout.isatty()))
+    return written(made, tensor, whole, colored(color))
 
 
 def to_json(each: "Compared", whole: bool) -> dict[str, Any]:

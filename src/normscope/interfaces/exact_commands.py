@@ -1,12 +1,11 @@
 """The commands in exact numbers: normscope exact, normscope exercises."""
 
-import os
-import sys
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..errors import ExactError
+from .options import colored, json_alone, printing
 
 if TYPE_CHECKING:
     from ..block import ExactTrace
@@ -34,8 +33,7 @@ DIGITS = 30
 @click.option("--eps", default="0", show_default=True, help="Any rational from 0, or 'eps' to keep it a symbol.")
 @click.option("--open", "opened", is_flag=True, help="Open the root: closed forms, and their decimals.")
 @click.option("--digits", type=click.IntRange(0, 1000), help=f"Decimals of each.  [default: {DIGITS}]")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, and nothing else, on stdout.")
-@click.option("--color/--no-color", default=None, help="Colour the tables or not.  [default: on a terminal]")
+@printing
 def exact(
     x: str,
     residual: str | None,
@@ -110,9 +108,9 @@ def vector(text: str, name: str) -> list[str]:
 
 def written(made: "ExactTrace", opened: bool, count: int, color: bool | None) -> str:
     """The steps as tables for a terminal."""
-    from ..page.text import table, wants_color
+    from ..page.text import table
 
-    wanted = wants_color(color, os.environ, sys.stdout.isatty())
+    wanted = colored(color)
     head = f"{made.norm.name} of {_of(made)} in exact numbers, eps = {made.eps}"
     lines = [["step", "formula", "values"]]
     lines += [[name, "", _row(made.inputs[name])] for name in ("x", "update", "gamma", "beta") if name in made.inputs]
@@ -182,7 +180,7 @@ def _notes(made: "ExactTrace") -> list[str]:
 @click.option("--cells", type=click.IntRange(2, 8), help="How long the vectors are.  [default: 2 to 4]")
 @click.option("--rational-root", is_flag=True, help="The root of the variance is rational too.")
 @click.option("--answers", is_flag=True, help="Answers too, after all exercises.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, and nothing else, on stdout.")
+@json_alone
 def exercises(seed: int, count: int, cells: int | None, rational_root: bool, answers: bool, as_json: bool) -> str:
     """Exercises for the steps of LayerNorm, with small fractions for mean and variance.
 

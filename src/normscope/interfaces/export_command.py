@@ -11,6 +11,7 @@ import click
 
 from ..errors import FileError, StateError
 from ..lessons.shell import ENTRIES
+from .options import json_alone
 
 if TYPE_CHECKING:
     from ..lessons.sources import Source
@@ -29,7 +30,7 @@ NAMES = ", ".join(path.strip("/") for path in LESSONS)
 @click.option("--gamma", metavar="FILE", help="With --file: scale (.npy or .csv).  [default: ones]")
 @click.option("--beta", metavar="FILE", help="With --file: shift (.npy or .csv).  [default: zeros]")
 @click.option("--decimal-comma", is_flag=True, help="With --file: numbers in .csv files have decimal commas.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, and nothing else, on stdout.")
+@json_alone
 def export(
     state: str,
     output: str | None,

@@ -1,5 +1,7 @@
 """Options that several commands share, each group in the order of the help."""
 
+import os
+import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -37,7 +39,15 @@ parameters = options(
     click.option("--beta", metavar="FILE", help="Shift (.npy or .csv).  [default: zeros]"),
     decimal_comma,
 )
+json_alone = click.option("--json", "as_json", is_flag=True, help="Print JSON, and nothing else, on stdout.")
 printing = options(
-    click.option("--json", "as_json", is_flag=True, help="Print JSON, and nothing else, on stdout."),
+    json_alone,
     click.option("--color/--no-color", default=None, help="Colour the tables or not.  [default: on a terminal]"),
 )
+
+
+def colored(choice: bool | None) -> bool:
+    """Whether what goes to stdout wears colours: as asked for, else as the terminal and its variables say."""
+    from ..page.text import wants_color
+
+    return wants_color(choice, os.environ, sys.stdout.isatty())

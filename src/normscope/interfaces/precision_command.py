@@ -1,14 +1,12 @@
 """The command normscope precision: what a tensor loses in narrow formats, row by row."""
 
-import os
-import sys
 from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from .options import norm_choice, parameters, printing
+from .options import colored, norm_choice, parameters, printing
 
 if TYPE_CHECKING:
     from ..losses import Loss
@@ -81,9 +79,9 @@ def precision(
 
 def written(found: "list[Loss]", tensor: "Tensor", color: bool | None) -> str:
     """A line for each policy: all rows, the median of finite errors; then what it makes of the rows that lose most."""
-    from ..page.text import table, wants_color
+    from ..page.text import table
 
-    wanted = wants_color(color, os.environ, sys.stdout.isatty())
+    wanted = colored(color)
     count = found[0].worst_ulp.size
     head = f"{tensor.path.name}: {count:,} row{'' if count == 1 else 's'}; errors in ulps of the storage format"
     if not count:

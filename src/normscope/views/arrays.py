@@ -16,8 +16,8 @@ from ..errors import DtypeError
 from ..program import Program, Step
 from ..run import Rules
 from .cells import flatten, number
+from .formats import NARROW
 
-NARROW = ("float16", "bfloat16", "float8_e4m3fn", "float8_e5m2")
 WORKING = ("float32", "float64", "float96", "float128", "longdouble")
 FOREIGN = {"matrix": "numpy.asarray({})", "MaskedArray": "{}.filled(0)"}  # arrays whose ops are not an array's
 
@@ -40,20 +40,15 @@ def rules(program: Program, sizes: Mapping[str, int], xp: Any) -> Rules:
     def total(step: Step, a: Any) -> Any:
         if not step.over:  # where a sum over () is one over everything
             return a
-        a = wide_enough(step, a)
+        a = widened(program, sizes, step, a, xp)
         # NumPy adds pairwise along the last axes in memory alone: else a million float32 are off by 1e-4.
         wide = xp.float64 if a.dtype == xp.float32 and not pairwise(step, a) else a.dtype
         return xp.astype(xp.sum(a, axis=at(step), keepdims=True, dtype=wide), a.dtype, copy=False)
 
-    def wide_enough(step: Step, a: Any) -> Any:
-        wide = program.shape(step.axes + step.over, sizes)
-        return a if a.shape == wide else xp.broadcast_to(a, wide)
-
     def mean(step: Step, a: Any) -> Any:
         if not (step.less or step.per) and pairwise(step, a):
-            return xp.mean(wide_enough(step, a), axis=at(step), keepdims=True)
-        count = prod(sizes[axis] for axis in step.counted) - step.less
-        return total(step, a) / float(count) if count else total(step, a) * float("inf")
+            return xp.mean(widened(program, sizes, step, a, xp), axis=at(step), keepdims=True)
+        return divided(step, sizes, total(step, a))
 
     return {
         "add": each(lambda a, b: a + b),
@@ -66,8 +61,20 @@ def rules(program: Program, sizes: Mapping[str, int], xp: Any) -> Rules:
         "rsqrt": each(lambda a: 1.0 / xp.sqrt(a)),
         "sum": total,
         "mean": mean,
-        "max": lambda step, a: xp.max(wide_enough(step, a), axis=at(step), keepdims=True),
+        "max": lambda step, a: xp.max(widened(program, sizes, step, a, xp), axis=at(step), keepdims=True),
     }
+
+
+def widened(program: Program, sizes: Mapping[str, int], step: Step, a: Any, xp: Any) -> Any:
+    """The argument of a reduction, broadcast along what it lacks of the axes reduced."""
+    wide = program.shape(step.axes + step.over, sizes)
+    return a if a.shape == wide else xp.broadcast_to(a, wide)
+
+
+def divided(step: Step, sizes: Mapping[str, int], total: Any) -> Any:
+    """A mean from its sum."""
+    count = prod(sizes[axis] for axis in step.counted) - step.less
+    return total / float(count) if count else total * float("inf")
 
 
 def _in_order(a: Any) -> bool:

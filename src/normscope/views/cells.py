@@ -15,7 +15,7 @@ from typing import Any
 
 from ..errors import DtypeError, ShapeError
 from ..program import Program, Step
-from ..run import Rules
+from ..run import Rules, run
 
 Shape = tuple[int, ...]
 
@@ -152,6 +152,13 @@ def inputs(
         flat = [number(cell, name, numbers) for cell in flatten(given[name], name)]
         made[name] = Cells(program.shape(axes, sizes), flat)
     return made
+
+
+def evaluate(
+    program: Program, sizes: Mapping[str, int], given: Mapping[str, Any], numbers: Numbers = FLOATS
+) -> dict[str, Any]:
+    """Every input and every step of a program, from nested lists or single numbers."""
+    return run(program, rules(program, sizes, numbers), inputs(program, sizes, given, numbers))
 
 
 def number(cell: Any, name: str, numbers: Numbers = FLOATS) -> Any:

@@ -187,6 +187,7 @@ FLOAT16 = Format("float16", "fp16", 5, 10)
 E4M3 = Format("float8_e4m3fn", "e4m3fn", 4, 3, infinite=False)
 E5M2 = Format("float8_e5m2", "e5m2", 5, 2)
 FORMATS = {each.name: each for each in (FLOAT64, FLOAT32, BFLOAT16, FLOAT16, E4M3, E5M2)}
+NARROW = {name: each for name, each in FORMATS.items() if each.bits <= 16}  # in which no kernel computes
 
 
 def odd_sum(a: float, b: float) -> float:
@@ -247,7 +248,7 @@ def round_array(values: Any, to: Format, *, saturate: bool = False) -> Any:
             values = np.clip(values, -to.largest, to.largest)
         if to.name in WIDER:
             return np.asarray(values).astype(to.name, copy=False)
-        return _odd(np.asarray(values)).astype(_dtype(to)).astype(np.float32)
+        return _odd(np.asarray(values)).astype(dtype_of(to.name)).astype(np.float32)
 
 
 def _odd(values: Any) -> Any:
@@ -270,8 +271,9 @@ def _odd(values: Any) -> Any:
     return near
 
 
-def _dtype(to: Format) -> Any:
+def dtype_of(name: str) -> Any:
+    """The NumPy dtype of a format's name, bfloat16 and float8 included."""
     import ml_dtypes
     import numpy as np
 
-    return np.dtype(getattr(ml_dtypes, to.name, to.name))
+    return np.dtype(getattr(ml_dtypes, name, name))

@@ -14,7 +14,7 @@ from math import prod
 from typing import Any
 
 from ..axes import ELLIPSIS, Axes, sized, whole
-from ..errors import DtypeError, ShapeError
+from ..errors import ShapeError
 from ..norm import Norm, a_norm
 from ..page import notebook
 from ..page.html import el
@@ -22,9 +22,12 @@ from ..page.numbers import bytes_, count
 from ..page.text import table
 from ..program import REDUCTIONS, Program, Step
 from ..steps import NUMBERS, forward, is_statistic, trace_bytes
+from .formats import FORMATS, format_of
 
-WIDTH = {"float64": 8, "float32": 4, "bfloat16": 2, "float16": 2, "float8_e4m3fn": 1, "float8_e5m2": 1}
+WIDTH = {name: each.bits // 8 for name, each in FORMATS.items()}
 STATISTIC_WIDTH = 4
+HEAD = ["step", "shape", "staged bytes", "", "fused bytes", "", "FLOPs", "1/sqrt"]
+KINDS = "<<>>>>>>"  # of the columns: words to the left, numbers to the right
 
 
 @dataclass(frozen=True)
@@ -185,7 +188,7 @@ class Ledger:
     def text(self, color: bool = False) -> str:
         """A table for people: every buffer and step, staged beside fused, and the totals."""
         head, *notes = self._around
-        return "\n".join([head, table(_lines(self), "<<>>>>>>", color), *notes])
+        return "\n".join([head, table(_lines(self), KINDS, color), *notes])
 
 
 def ledger(norm: Norm, sizes: Mapping[str, int] | Sequence[int], storage: str = "float32") -> Ledger:
@@ -196,8 +199,7 @@ def ledger(norm: Norm, sizes: Mapping[str, int] | Sequence[int], storage: str = 
 
     Raises ShapeError for sizes that do not fit and DtypeError for an unknown storage.
     """
-    if storage not in WIDTH:
-        raise DtypeError(f"storage is '{storage}'; it must be one of {', '.join(WIDTH)}.")
+    format_of(storage, "storage")
     norm, sizes = fit_sizes(norm, sizes)
     program = forward(norm)
     given = bytes_of([name for name, _ in program.inputs], program, norm, sizes, storage)
@@ -248,9 +250,7 @@ def fit_sizes(norm: Norm, sizes: Mapping[str, int] | Sequence[int]) -> tuple[Nor
 
 def _lines(cost: Ledger) -> list[list[str]]:
     """The cells of the table; fused, only the inputs and the last step's result take memory."""
-    lines = [["step", "shape", "staged bytes", "", "fused bytes", "", "FLOPs", "1/sqrt"]]
-    for name, size in cost.inputs.items():
-        lines.append([f"{name} (input)", "", *written_bytes(size), *written_bytes(size), "", ""])
+    lines = [HEAD, *input_lines(cost.inputs)]
     for row in cost.rows:
         fused = cost.cells * WIDTH[cost.storage] if row is cost.rows[-1] else 0
         shape = " x ".join(map(str, row.shape))
@@ -258,6 +258,13 @@ def _lines(cost: Ledger) -> list[list[str]]:
         lines.append([", ".join(row.steps), shape, *written_bytes(row.bytes), *written_bytes(fused), *counts])
     counts = [count(cost.flops), count(cost.reciprocal_roots)]
     return [*lines, ["total", "", *written_bytes(cost.peak_bytes), *written_bytes(cost.fused_bytes), *counts]]
+
+
+def input_lines(inputs: Mapping[str, int]) -> list[list[str]]:
+    """A line for what a pass is given: staged and fused, it is there."""
+    return [
+        [f"{name} (input)", "", *written_bytes(size), *written_bytes(size), "", ""] for name, size in inputs.items()
+    ]
 
 
 def written_bytes(value: int) -> tuple[str, str]:

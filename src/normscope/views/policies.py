@@ -16,8 +16,8 @@ from ..errors import NormError
 from ..gradients import GRADIENTS
 from ..norm import Norm
 from ..program import PARAMETERS, Program, Step
-from ..steps import NUMBERS, forward, output
-from .formats import BFLOAT16, FORMATS, Format, format_of
+from ..steps import NUMBERS, forward, output, reading
+from .formats import BFLOAT16, FORMATS, NARROW, Format, format_of
 
 FUSED = "float64"  # of a product: not rounded before the add that reads it
 ONCE = "once"
@@ -39,8 +39,7 @@ def scale_and_shift(norm: Norm) -> Program:
         Step("xr", "mul", ("x", "r"), norm.axes, into="xr"),
         Step("xhat", "sub", ("xr", "mr"), norm.axes, into="xhat"),
     )
-    steps = (add if step.name == "xhat" else (step,) for step in program)
-    return replace(program, steps=tuple(step for several in steps for step in several))
+    return program.instead("xhat", *add)
 
 
 def one_plus(norm: Norm) -> Program:
@@ -56,7 +55,7 @@ def one_plus(norm: Norm) -> Program:
         Step("w", "sub", ("gamma", Fraction(1)), axes, into="w"),
         Step("gain", "add", ("w", Fraction(1)), axes, into="gain"),
     )
-    rest = (replace(step, args=tuple("gain" if arg == "gamma" else arg for arg in step.args)) for step in program)
+    rest = (reading(step, "gamma", "gain") for step in program)
     return replace(program, steps=(*first, *rest))
 
 
@@ -149,14 +148,13 @@ def _program(form: str, norm: Norm) -> Program:
 
 def _named() -> dict[str, Policy]:
     made = [
-        Policy("float64", "float64", "float64", "float64", compute="float64", sums=ONCE),
+        Policy("float64", "float64", "float64", "float64", compute="float64"),
         Policy("float32", "float32"),
         Policy("pytorch-fp32", "float32", keep=(("scaled", FUSED),)),
         Policy("onnxruntime-fp16", "float16", keep=(("scaled", FUSED),)),
     ]
-    for each in FORMATS.values():
-        if each.bits <= 16:
-            made += _of(each.name, each.short)
+    for each in NARROW.values():
+        made += _of(each.name, each.short)
     return {policy.name: policy for policy in made}
 
 
@@ -197,7 +195,7 @@ def find(policy: Policy | str) -> Policy:
     if isinstance(policy, Policy):
         return policy
     if not isinstance(policy, str) or policy not in POLICIES:
-        shorts = [f"-{each.short}" for each in FORMATS.values() if each.bits <= 16]
+        shorts = [f"-{each.short}" for each in NARROW.values()]
         raise NormError(
             f"policy is {policy!r}; it must be {', '.join(SINGLE)}, or one of {', '.join(KINDS)} "
             f"with {', '.join(shorts)} behind it, as in pytorch-bf16."

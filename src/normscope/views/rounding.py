@@ -8,7 +8,6 @@ rounded to odd before float32, which is the same too.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from math import prod
 from operator import neg
 from typing import Any
 
@@ -156,13 +155,13 @@ def _rounding(
 
     def total(step: Step, a: Any) -> Any:
         at = tuple(map(program.axes.index, step.over))
+        a = arrays.widened(program, sizes, step, a, np)
         if policy.sums == ONCE:
             return np.sum(a, axis=at, keepdims=True, dtype=np.float64).astype(first.name)
         return _running(a, at, lambda sums: _round_array(sums.astype(first.name), FORMATS[policy.sums], policy))
 
     def mean(step: Step, a: Any) -> Any:
-        count = prod(sizes[axis] for axis in step.over) - step.less
-        return total(step, a) / float(count) if count else total(step, a) * float("inf")
+        return arrays.divided(step, sizes, total(step, a))
 
     def rsqrt(step: Step, a: Any) -> Any:
         return 1.0 / np.sqrt(a).astype(first.name, copy=False)

@@ -15,14 +15,7 @@ from ..program import Program, Step
 from ..run import Rules, run
 from ..steps import forward, is_statistic
 from .arrays import machine_eps
-
-
-def dtype_of(storage: str) -> Any:
-    """The NumPy dtype of a storage name, bfloat16 and float8 included."""
-    import ml_dtypes
-    import numpy as np
-
-    return np.dtype(getattr(ml_dtypes, storage, storage))
+from .formats import dtype_of
 
 
 def staged(

@@ -16,10 +16,7 @@ from ..page import notebook
 from ..page.html import el
 from ..page.numbers import count
 from ..page.text import table
-from .ledger import Ledger, Row, bytes_of, ledger, rows_of, written_bytes
-
-HEAD = ["step", "shape", "staged bytes", "", "fused bytes", "", "FLOPs", "1/sqrt"]
-KINDS = "<<>>>>>>"
+from .ledger import HEAD, KINDS, Ledger, Row, bytes_of, input_lines, ledger, rows_of, written_bytes
 
 
 @dataclass(frozen=True)
@@ -109,9 +106,7 @@ class TrainingLedger:
 
     def _lines(self) -> list[list[str]]:
         """The cells of the backward table; what is saved takes no new buffer, but is read again."""
-        lines = [HEAD]
-        for name, size in self.inputs.items():
-            lines.append([f"{name} (input)", "", *written_bytes(size), *written_bytes(size), "", ""])
+        lines = [HEAD, *input_lines(self.inputs)]
         again = {name: size for name, size in self.forward.inputs.items() if name == "gamma"}
         for name, size in (dict(self.saved["x"]) | again).items():
             lines.append([f"{name} (saved)", "", *written_bytes(0), *written_bytes(size), "", ""])

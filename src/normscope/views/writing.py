@@ -75,8 +75,31 @@ def _wrapped(part: Part[str], kinds: str) -> str:
     return f"({part.written})" if part.kind in kinds.split() else part.written
 
 
-class Text(Style[str]):
+class _Line(Style[str]):
+    """Products and sums on one line, as text and as LaTeX write them."""
+
+    times: str
+
+    def fenced(self, part: Part[str]) -> str:
+        """A part of a product or of a sum, in parentheses where it needs them."""
+        raise NotImplementedError
+
+    def product(self, parts: Sequence[Part[str]]) -> Part[str]:
+        if len(parts) == 1:
+            return parts[0]
+        return Part(self.times.join(map(self.fenced, parts)), "product")
+
+    def total(self, terms: Sequence[tuple[bool, Part[str]]]) -> Part[str]:
+        (negative, first), *rest = terms
+        text = f"-{self.fenced(first)}" if negative else first.written
+        text += "".join(f" {'-' if minus else '+'} {self.fenced(part)}" for minus, part in rest)
+        return Part(text, "sum") if rest or negative else first
+
+
+class Text(_Line):
     """One line of plain text: `1/2 - 2/7*sqrt(14)`."""
+
+    times = "*"
 
     def rational(self, size: Fraction) -> Part[str]:
         return Part(ratio(size), "atom" if size.denominator == 1 else "ratio")
@@ -87,23 +110,17 @@ class Text(Style[str]):
     def root(self, of: Part[str]) -> Part[str]:
         return Part(f"sqrt({of.written})")
 
-    def product(self, parts: Sequence[Part[str]]) -> Part[str]:
-        if len(parts) == 1:
-            return parts[0]
-        return Part("*".join(_wrapped(part, "sum") for part in parts), "product")
+    def fenced(self, part: Part[str]) -> str:
+        return _wrapped(part, "sum")
 
     def over(self, top: Part[str], bottom: Part[str]) -> Part[str]:
         return Part(f"{_wrapped(top, 'sum ratio')}/{_wrapped(bottom, 'sum ratio product')}", "ratio")
 
-    def total(self, terms: Sequence[tuple[bool, Part[str]]]) -> Part[str]:
-        (negative, first), *rest = terms
-        text = ("-" if negative else "") + _wrapped(first, "sum" if negative else "")
-        text += "".join(f" {'-' if minus else '+'} {_wrapped(part, 'sum')}" for minus, part in rest)
-        return Part(text, "sum") if rest or negative else first
 
-
-class Latex(Style[str]):
+class Latex(_Line):
     """LaTeX without delimiters: `\\frac{1}{2} - \\frac{2}{7} \\sqrt{14}`."""
+
+    times = " "
 
     def rational(self, size: Fraction) -> Part[str]:
         top, bottom = whole(size.numerator), whole(size.denominator)
@@ -115,19 +132,11 @@ class Latex(Style[str]):
     def root(self, of: Part[str]) -> Part[str]:
         return Part(rf"\sqrt{{{of.written}}}")
 
-    def product(self, parts: Sequence[Part[str]]) -> Part[str]:
-        if len(parts) == 1:
-            return parts[0]
-        return Part(" ".join(_parens(part) for part in parts), "product")
+    def fenced(self, part: Part[str]) -> str:
+        return _parens(part)
 
     def over(self, top: Part[str], bottom: Part[str]) -> Part[str]:
         return Part(rf"\frac{{{top.written}}}{{{bottom.written}}}")
-
-    def total(self, terms: Sequence[tuple[bool, Part[str]]]) -> Part[str]:
-        (negative, first), *rest = terms
-        text = ("-" if negative else "") + (_parens(first) if negative else first.written)
-        text += "".join(f" {'-' if minus else '+'} {_parens(part)}" for minus, part in rest)
-        return Part(text, "sum") if rest or negative else first
 
 
 def _parens(part: Part[str]) -> str:
