@@ -41,6 +41,3 @@ class Local:
             return Failure("raises", f"{type(error).__name__}: {error}", probe)
         made = made if isinstance(made, tuple) else (made,)
         return {name: np.asarray(value) for name, value in zip(self.results, made, strict=False)}
-
-    def close(self) -> None:
-        pass

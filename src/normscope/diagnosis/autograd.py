@@ -3,11 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..program import PARAMETERS
 from . import results
 from .calls import Called, handed, quiet, told
 from .probes import Answer, Failure, Probe
 
-LEAVES = ("x", "gamma", "beta")
+LEAVES = ("x", *PARAMETERS)
 
 
 class Autograd:
@@ -67,6 +68,3 @@ class Autograd:
                 return bool(self._forward(given).requires_grad)
         except Exception:  # what is wrong with the call is said where it is judged
             return False
-
-    def close(self) -> None:
-        """Nothing is held."""

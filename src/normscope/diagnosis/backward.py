@@ -1,24 +1,26 @@
 """The judgement of a backward pass: for random cotangents, never for y.sum(), which hides almost every mistake."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
 from itertools import chain, combinations
 from typing import Any
 
+from ..gradients import GRADIENTS
 from ..norm import Norm
 from . import changes, gradients_of
-from .bounds import TINY, UNIT
-from .changes import Change
-from .definition import Definition, evaluate, right
-from .examination import LEVELS, failed, own_eps
+from .bounds import TINY, UNIT, np_max, ratios
+from .changes import Change, merged
+from .definition import Definition, evaluate, full_shape, places, right
+from .examination import LEVELS, Examination, failed
 from .formula import formula
 from .gradients_of import Gradient, altered, evaluated, textbook
 from .probes import Failure, Implementation, Probe
-from .questions import ABOVE, NARROW, NEAR, SMALL, WIDTHS, Maker
+from .questions import ABOVE, NARROW, NEAR, SMALL, WIDTHS
 from .shrink import candidates, digits
 from .verdict import Finding, Verdict
 
-GRADIENTS = ("dx", "dgamma", "dbeta")
+Evaluation = Callable[[Gradient, Probe, Definition], Mapping[str, Any] | None]
 LOUD = 1e-2  # of the largest gradient: what the smallest input must show
 
 
@@ -40,27 +42,22 @@ class Asked:
             return float("inf")
         with np.errstate(all="ignore"):
             room = UNIT[computed] * self.room[name] + UNIT[stored] * np.abs(there) + TINY[computed]
-            apart = np.where(np.isfinite(got), np.abs(got - there) / np.nan_to_num(room, nan=np.inf), 0.0)
-            apart = np.where(np.isfinite(got) == np.isfinite(there), np.where(np.isfinite(there), apart, 0.0), np.inf)
-        return float(np.max(np.nan_to_num(apart, nan=np.inf), initial=0.0))
+        return float(np_max(ratios(got, there, room)))
 
 
 @dataclass
-class Backward:
-    """One examination of a backward pass."""
+class Backward(Examination):
+    """One examination of a backward pass; found: the wrong gradients that explain what came back."""
 
-    implementation: Implementation
-    norm: Norm
-    dtype: str
-    seed: int = 0
-    failures: list[Failure] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
     found: list[Gradient] = field(default_factory=list)
 
-    def __post_init__(self) -> None:
-        ranks = tuple(getattr(self.implementation, "ranks", ()))
-        features = getattr(self.implementation, "features", None)
-        self.maker = Maker(self.norm, self.dtype, self.implementation.accepts, self.seed, ranks, features)
+    @cached_property
+    def attempt(self) -> Evaluation:
+        """Evaluates a gradient on a probe, once: every level and name asks again.
+
+        Kept here and not by the module, so that no probe outlives the examination.
+        """
+        return cache(gradients_of.attempt)
 
     def verdict(self) -> Verdict:
         """Ask and judge."""
@@ -109,8 +106,7 @@ class Backward:
     def _asked(self, probes: Sequence[Probe]) -> list[Asked]:
         made = []
         ranks = set()
-        if "eps" not in self.implementation.accepts:
-            probes = [probe.but(eps=own_eps(self.norm, self.dtype)) for probe in probes]
+        probes = [self.with_eps(probe) for probe in probes]
         for probe, answer in zip(probes, self.implementation.run(probes), strict=True):
             if isinstance(answer, Failure):
                 self.failures.append(replace(answer, probe=answer.probe or probe))
@@ -125,23 +121,25 @@ class Backward:
             self.failures = [each for each in self.failures if each not in elsewhere]
         return made
 
-    def _base(self, probe: Probe) -> tuple[Gradient, Definition]:
+    def base(self, probe: Probe) -> Definition:
+        """The right definition for a probe's rank, with beta even where the function takes none: few need it."""
         norm = self.norm.fit(probe.x.ndim)
-        takes = self.implementation.accepts
-        definition = right(norm, takes | ({"beta"} if norm.shift else frozenset()))
-        return textbook(norm, takes), definition
+        return right(norm, self.implementation.accepts | ({"beta"} if norm.shift else frozenset()))
+
+    def _textbook(self, probe: Probe) -> Gradient:
+        return textbook(self.norm.fit(probe.x.ndim), self.implementation.accepts)
 
     def _right(self, probe: Probe) -> tuple[dict[str, Any], dict[str, Any]]:
         """The right gradients, and the size of what they are made of, times the count of operations."""
         import numpy as np
 
-        gradient, definition = self._base(probe)
+        gradient, definition = self._textbook(probe), self.base(probe)
         values = evaluate(definition, probe)
         made = evaluated(gradient, probe, definition)
         dy = np.abs(np.reshape(np.asarray(probe.dy, np.float64), values.full))
         with np.errstate(all="ignore"):
             r = 1 / np.sqrt(values.v + float(probe.eps or 0))
-            at = tuple(gradient.norm.axes.index(axis) for axis in gradient.norm.over)
+            at = places(gradient.norm, gradient.norm.over)
             largest = np.max(np.abs(values.xhat), axis=at, keepdims=True)
             g = np.max(dy * np.abs(values.scale), axis=at, keepdims=True)
             size = (1 + largest) ** 2 * (1 + values.size * r)
@@ -158,7 +156,7 @@ class Backward:
         """The findings for one gradient."""
         rank = self._rank(asked, name)
         here = [each for each in asked if each.probe.x.ndim == rank]
-        base, definition = self._base(here[0].probe)
+        base, definition = self._textbook(here[0].probe), self.base(here[0].probe)
         for level in LEVELS[self.dtype]:
             if any(self._gives(made, definition, here, name, level) for made in self.found):
                 return []
@@ -166,7 +164,7 @@ class Backward:
                 made = self._altered(base, several, definition)
                 if made is not None and self._gives(made, definition, here, name, level):
                     self.found.append(made)
-                    return self._named(here, base, made, several, definition, name, level)
+                    return self._named(here, made, several, name, level)
         return [self._unknown(here, name)]
 
     def _rank(self, asked: Sequence[Asked], name: str) -> int:
@@ -175,7 +173,7 @@ class Backward:
         return min(int(each.probe.x.ndim) for each in asked if each.share(each.right, name, level, self.dtype) > 1)
 
     def _tried(self, base: Gradient, definition: Definition, name: str) -> Iterator[tuple[Change, ...]]:
-        own = list(gradients_of.dx_changes(base) if name == "dx" else gradients_of.parameter_changes(base, name))
+        own = list(gradients_of.dx_changes(base) if name == "dx" else gradients_of.parameter_changes(name))
         of_axes = changes.axes_changes(definition, None)
         of_rest = (changes.statistics_changes(definition), changes.division_changes(definition))
         wrong = gradients_of.forward_changes(chain(*of_rest, of_axes))
@@ -189,27 +187,19 @@ class Backward:
         forward = [change.fields["forward"] for change in several if "forward" in change.fields]
         if not forward:
             return altered(base, several)
-        fields: dict[str, Any] = {}
-        for change in forward:
-            if fields.keys() & change.fields.keys():
-                return None
-            fields |= change.fields
-        return replace(base, forward=replace(definition, **fields))
+        fields = merged(forward)
+        return None if fields is None else replace(base, forward=replace(definition, **fields))
 
     def _gives(self, made: Gradient, definition: Definition, asked: Sequence[Asked], name: str, level: str) -> bool:
-        from ..errors import ProgramError
-
-        try:
-            return all(
-                each.share(evaluated(made, each.probe, definition), name, level, self.dtype) <= 1 for each in asked
-            )
-        except (ProgramError, ValueError):
-            return False
+        for each in asked:
+            there = self.attempt(made, each.probe, definition)
+            if there is None or each.share(there, name, level, self.dtype) > 1:
+                return False
+        return True
 
     def _named(
-        self, asked: Sequence[Asked], base: Gradient, made: Gradient, several: tuple[Change, ...],
-        definition: Definition, name: str, level: str,
-    ) -> list[Finding]:  # fmt: skip
+        self, asked: Sequence[Asked], made: Gradient, several: tuple[Change, ...], name: str, level: str
+    ) -> list[Finding]:
         worst = max(each.share(each.right, name, level, self.dtype) for each in asked)
         evidence = (
             f"{name} is off by up to {worst:.3g} times the error bound of {level} on {len(asked)} probes with random "
@@ -298,10 +288,9 @@ class Backward:
         wrong = [each for each in asked if each.share(each.right, name, level, self.dtype) > 1]
         parts = [f"{name} is wrong on {len(wrong)} of {len(asked)} probes"]
         if name == "dx":
-            norm = self._base(asked[0].probe)[0].norm
-            at = tuple(norm.axes.index(axis) for axis in norm.over)
-            full = evaluate(self._base(asked[0].probe)[1], asked[0].probe).full
-            rows = np.sum(np.reshape(np.asarray(asked[0].got[name], np.float64), full), axis=at)
+            probe, got = asked[0].probe, np.asarray(asked[0].got[name], np.float64)
+            norm = self.norm.fit(probe.x.ndim)
+            rows = np.sum(np.reshape(got, full_shape(norm, probe)), axis=places(norm, norm.over))
             if norm.center and not norm.running:
                 sums = float(np.max(np.abs(rows)))
                 parts.append(f"the sum of a row of dx is up to {sums:.3g}; a right one is 0")

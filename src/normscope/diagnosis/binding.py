@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..norm import Norm
+from ..program import PARAMETERS
+from ..steps import STATISTICS
 
 Parameter = inspect.Parameter
 NAMES: Mapping[str, tuple[str, ...]] = {  # a role: what people call it, in lower case
@@ -27,7 +29,6 @@ NAMES: Mapping[str, tuple[str, ...]] = {  # a role: what people call it, in lowe
 }
 SHORT: Mapping[str, str] = {"w": "gamma", "g": "gamma", "b": "beta", "e": "eps"}  # where nothing contradicts them
 BY_HAND = ("shape", "axis", "options", "cache")  # made here from the norm, not by a probe
-AFFINE, RUNNING = ("gamma", "beta"), ("running_mean", "running_var")
 
 
 @dataclass(frozen=True)
@@ -76,17 +77,17 @@ class Binding:
 
 def order(norm: Norm, is_backward: bool) -> tuple[str, ...]:
     """The roles in the order in which functions of this kind usually take them."""
-    affine = AFFINE if norm.center else ("gamma",)
+    affine = PARAMETERS if norm.center else ("gamma",)
     groups = ("num_groups",) if norm.name == "GroupNorm" else ()
     if norm.running:
-        forward = ("x", *RUNNING, *affine, "eps")
+        forward = ("x", *STATISTICS, *affine, "eps")
     elif norm.name == "BatchNorm":
-        forward = ("x", *affine, "eps", *RUNNING, "momentum")
+        forward = ("x", *affine, "eps", *STATISTICS, "momentum")
     else:
         forward = ("x", *groups, *affine, "eps")
     if not is_backward:
         return forward
-    return ("dy", "x", *groups, *(RUNNING if norm.running else ()), "gamma", "eps")
+    return ("dy", "x", *groups, *(STATISTICS if norm.running else ()), "gamma", "eps")
 
 
 def role_of(name: str, index: int, roles: Sequence[str], has_x: bool) -> str:

@@ -40,10 +40,17 @@ def shares(values: Values, y: Any, computed: str, stored: str) -> Any:
     y = np.asarray(y, np.float64)
     if y.shape != values.y.shape:
         return np.array([np.inf])
+    return ratios(y, values.y, bound(values, computed, stored))
+
+
+def ratios(got: Any, there: Any, room: Any) -> Any:
+    """The error of every cell as a share of its room; infinite where one is finite and the other is not."""
+    import numpy as np
+
     with np.errstate(all="ignore"):
-        apart = np.abs(y - values.y) / bound(values, computed, stored)
-    finite = np.isfinite(y)
-    apart = np.where(finite == np.isfinite(values.y), np.where(finite, apart, 0.0), np.inf)
+        apart = np.abs(got - there) / np.nan_to_num(room, nan=np.inf)
+    finite = np.isfinite(got)
+    apart = np.where(finite == np.isfinite(there), np.where(finite, apart, 0.0), np.inf)
     return np.nan_to_num(apart, nan=np.inf)
 
 

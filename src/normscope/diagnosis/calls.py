@@ -16,14 +16,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..norm import Norm
+from ..steps import STATISTICS
 from . import results
-from .binding import RUNNING
 from .frames import Frame, frames
 from .probes import Answer, Failure, Probe
 from .samples import sample
 from .targets import Wrong, resolve
 
-IN_PLACE = {"running_mean", "running_var"}  # which a BatchNorm in training is there to change
+IN_PLACE = frozenset(STATISTICS)  # which a BatchNorm in training is there to change
 RANKS = {"GroupNorm": (4, 3, 2), "InstanceNorm": (4, 3, 5), "BatchNorm": (2, 4, 3)}
 LINE = 200  # characters of a message
 
@@ -81,9 +81,6 @@ class Called:
             return Failure("wrong-signature", why, probe)
         return self.fatal or self._called(self.frame, probe)
 
-    def close(self) -> None:
-        """Nothing is held."""
-
     @property
     def is_differentiable(self) -> bool:
         """Whether the framework can take y back to x."""
@@ -140,11 +137,11 @@ class Called:
 
     def _running(self, frame: Frame, given: Mapping[str, Any], probe: Probe, answer: Answer) -> Answer:
         """Running statistics that were updated in place, where none were returned."""
-        if self.backward or self.norm.name != "BatchNorm" or self.norm.running or RUNNING[0] in answer:
+        if self.backward or self.norm.name != "BatchNorm" or self.norm.running or STATISTICS[0] in answer:
             return {}
         kept = {name: results.like(frame.take(each), probe, name) for name, each in self.target.kept(given).items()}
-        old = {name: getattr(probe, name) for name in RUNNING}
-        return {name: kept[name] for name in RUNNING if name in kept and not same(kept[name], old[name])}
+        old = {name: getattr(probe, name) for name in STATISTICS}
+        return {name: kept[name] for name in STATISTICS if name in kept and not same(kept[name], old[name])}
 
 
 class Sink(io.TextIOBase):

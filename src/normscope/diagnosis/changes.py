@@ -1,11 +1,11 @@
 """The wrong values that a field of a definition may have: what they are called, and how they are mended."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
 
-from ..axes import Axes, order
+from ..axes import Axes
 from .affine import SCALES, SHIFTS
 from .block_table import BLOCKS
 from .definition import Definition
@@ -37,6 +37,16 @@ class Change:
     def key(self) -> frozenset[str]:
         """The fields that it sets."""
         return frozenset(self.fields)
+
+
+def merged(several: Sequence[Change]) -> dict[str, Any] | None:
+    """The fields of all these mistakes; None where two set one field."""
+    fields: dict[str, Any] = {}
+    for change in several:
+        if fields.keys() & change.fields.keys():
+            return None
+        fields |= change.fields
+    return fields
 
 
 def axes_changes(base: Definition, reacting: Axes | None) -> Iterator[Change]:
@@ -235,7 +245,6 @@ def block_changes(base: Definition) -> Iterator[Change]:
             yield Change(block.id, block.name, block.fix.replace("{n}", "n"), "var", {"block": key})
 
 
-ROOT = "eps is {0}"
 DIVISION_WORDS: Mapping[str, tuple[str, str]] = {
     "sqrt(v) + eps": ("eps-outside-root", "eps is added after the square root"),
     "sqrt(v)": ("eps-missing", "eps has no effect: it never reaches the divisor"),
@@ -441,11 +450,3 @@ def weight(scale: str, shift: str, base: Definition) -> int:
     """How far a form of the affine is from the right one, so that the plainest explanation comes first."""
     place = list(SCALES).index(scale) + list(SHIFTS).index(shift)
     return 100 * len(affine_changes(scale, shift, base)) + place
-
-
-Maker = Callable[[Definition], Iterator[Change]]
-
-
-def ordered(axes: Axes, norm_axes: Axes) -> Axes:
-    """Axes in the norm's order."""
-    return order(axes, norm_axes)

@@ -8,7 +8,7 @@ Every field has the right value as its default; a mistake is another value.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from math import prod
 from typing import Any
@@ -23,17 +23,6 @@ from .block_table import BLOCKS
 from .division import DIVISIONS, FACTORS
 from .probes import Probe
 
-SPREADS = {
-    "square": "mean of the squares",
-    "abs": "mean absolute value",
-    "max": "largest absolute value",
-    "less mean": "mean of the squares less the mean",
-    "plus mean": "mean of the squares plus the squared mean",
-    "reversed": "squared mean less the mean of the squares",
-}
-COUNTS = ("n", "n - 1", "n + 1", "1", "n^2", "rows")
-CENTERS = ("both", "neither", "numerator", "spread")
-
 
 @dataclass(frozen=True)
 class Definition:
@@ -41,8 +30,12 @@ class Definition:
 
     norm       the right norm, its pattern written out; over and center say what is reduced and centered instead
     over       the axes of the spread; mean_over those of the mean, where they differ
-    center     which of numerator and spread the mean is taken from
-    count      what the sum of the spread is divided by; mean_count likewise for the mean
+    center     which the mean is taken from: "both", "neither", "numerator" or "spread"
+    spread     "square": mean of the squares, "abs": mean absolute value, "max": largest absolute value,
+               "less mean": mean of the squares less the mean, "plus mean": plus the squared mean,
+               "reversed": squared mean less the mean of the squares
+    count      what the sum of the spread is divided by: "n", "n - 1", "n + 1", "1", "n^2" or "rows", the size of
+               the first axis; mean_count likewise for the mean
     block      a key of BLOCKS: statistics that no program has
     groups     how the channels of a GroupNorm are split: "own", "interleaved", "swapped"
     running    the statistics are given, not taken from x; swapped: each is taken for the other
@@ -133,7 +126,7 @@ def evaluate(definition: Definition, probe: Probe) -> Values:
     shape = _full_shape(definition, probe)
     x = np.reshape(np.asarray(probe.x, np.float64), shape)
     if definition.groups == "interleaved":
-        x = _interleaved(x, norm, shape)
+        x = _interleaved(x, norm)
     sizes = dict(zip(norm.axes, x.shape, strict=True))
     with np.errstate(all="ignore"):
         scale = _parameter(definition, "scale", probe, sizes)
@@ -160,7 +153,7 @@ def _scale_of(definition: Definition, x: Any, c: Any, v: Any, xhat: Any, probe: 
     """The largest |x| of a row, what c is about multiplied by, and v times its square."""
     import numpy as np
 
-    at = tuple(definition.norm.axes.index(axis) for axis in definition.over)
+    at = places(definition.norm, definition.over)
     size = np.max(np.abs(x), axis=None if definition.mean_over else at, keepdims=True)
     if definition.running:
         size = size + np.max(np.abs(probe.running_mean))
@@ -171,9 +164,7 @@ def _scale_of(definition: Definition, x: Any, c: Any, v: Any, xhat: Any, probe: 
 
 
 def sizes_of(norm: Norm, probe: Probe) -> dict[str, int]:
-    """The sizes of the norm's axes for a probe, whose groups may be others than the norm's."""
-    if probe.num_groups and dict(norm.sizes).get("g"):
-        norm = replace(norm, sizes={"g": probe.num_groups})
+    """The sizes of the norm's axes for a probe, whose num_groups is always the norm's own."""
     return norm.sizes_for(probe.x.shape)
 
 
@@ -181,6 +172,11 @@ def full_shape(norm: Norm, probe: Probe) -> tuple[int, ...]:
     """The shape of x with every axis of the norm apart."""
     sizes = sizes_of(norm, probe)
     return tuple(sizes[axis] for axis in norm.axes)
+
+
+def places(norm: Norm, over: Axes) -> tuple[int, ...]:
+    """Where axes of the norm stand in that shape."""
+    return tuple(norm.axes.index(axis) for axis in over)
 
 
 def _full_shape(definition: Definition, probe: Probe) -> tuple[int, ...]:
@@ -192,7 +188,7 @@ def _full_shape(definition: Definition, probe: Probe) -> tuple[int, ...]:
     return tuple(sizes[axis] for axis in definition.norm.axes)
 
 
-def _interleaved(x: Any, norm: Norm, shape: tuple[int, ...]) -> Any:
+def _interleaved(x: Any, norm: Norm) -> Any:
     """The channels of every g-th place together."""
     import numpy as np
 

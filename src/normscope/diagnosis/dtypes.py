@@ -30,10 +30,6 @@ class Watched:
                 self.foreign = (probe, wrong[0], answer[wrong[0]].dtype.name) if wrong else None
         return answers
 
-    def close(self) -> None:
-        """As the implementation is."""
-        self.implementation.close()
-
 
 def _is_plain(probe: Probe) -> bool:
     """Whether every array of the call has the same dtype, so that there is no question which is meant."""

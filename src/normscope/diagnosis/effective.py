@@ -17,17 +17,6 @@ CELLS = 256  # units that a solved number may be off by: roundings of y, times w
 ROOT = ("sqrt(v + eps)", "sqrt(v) + eps")
 
 
-def effective_eps(values: Values, y: Any, outside: bool = False) -> Any:
-    """e of every cell of c's shape, nan where c or the factor is 0; `outside` the root: |c / xhat| - sqrt(v)."""
-    import numpy as np
-
-    with np.errstate(all="ignore"):
-        y = np.reshape(np.asarray(y, np.float64), values.full)
-        divisor = np.abs(values.c * values.scale / (y - values.shift))
-        divisor = np.where((np.abs(values.c) > 0.05 * np.max(np.abs(values.c))) & np.isfinite(divisor), divisor, np.nan)
-        return divisor - np.sqrt(values.v) if outside else divisor**2 - values.v
-
-
 def added(values: Values, y: Any) -> Any:
     """What is added to the variance at every cell, (c / xhat)^2 - v; nan where that cannot be told."""
     import numpy as np

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from ..norm import Norm
-from .bounds import UNIT, np_max, shares
+from .bounds import UNIT, share
 from .definition import Definition, Values, right
 from .probes import Failure, Implementation, Probe
 from .questions import Maker
@@ -80,7 +80,7 @@ class Examination:
 
     def worst(self, row: Row, level: str) -> float:
         """The largest error of an answer as a share of its bound."""
-        return float(np_max(shares(row[1], row[2], level, self.dtype)))
+        return share(row[1], row[2], level, self.dtype)
 
     def wrong(self, rows: Sequence[Row], level: str) -> list[Row]:
         """The rows that no arithmetic of this format explains."""

@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from .bounds import np_max, shares
+from .bounds import share
 from .changes import Change
-from .definition import Values
 from .examination import Examination, Row
 from .formula import formula
 from .probes import Probe
@@ -45,17 +44,13 @@ def decided(asked: Examination, rows: Sequence[Row], found: Sequence[Explanation
         probe = asked.with_eps(probe)
         able = [(each, made) for each in left if (made := attempt(each.definition, probe)) is not None]
         first = able[0][1].y if able else None
-        if all(_share(asked, made, first, level) <= APART for _, made in able[1:]):
+        if all(share(made, first, level, asked.dtype) <= APART for _, made in able[1:]):
             continue
         answers = asked.answers([probe])
-        kept = [each for each, made in able if answers and _share(asked, made, answers[0], level) <= 1]
+        kept = [each for each, made in able if answers and share(made, answers[0], level, asked.dtype) <= 1]
         deciding = deciding if answers else probe
         left = kept or left
     return Left(tuple(left), deciding)
-
-
-def _share(asked: Examination, values: Values, y: object, level: str) -> float:
-    return float(np_max(shares(values, y, level, asked.dtype)))
 
 
 def named(asked: Examination, rows: Sequence[Row], left: Left, level: str) -> list[Finding]:
@@ -71,7 +66,9 @@ def _finding(
     without = replace(best.definition, **{name: getattr(base, name) for name in change.fields})
     wrong = max(asked.worst(row, level) for row in rows)
     held = [
-        _share(asked, made, y, level) for probe, _, y in rows if (made := attempt(best.definition, probe)) is not None
+        share(made, y, level, asked.dtype)
+        for probe, _, y in rows
+        if (made := attempt(best.definition, probe)) is not None
     ]
     evidence = (
         f"on {len(rows)} probes the norm is off by up to {wrong:.3g} times the error bound of {level}, "

@@ -13,13 +13,14 @@ from ..program import Builder, Program
 from ..run import run
 from ..views import arrays
 from ..views.derive import derive
-from .changes import Change
+from .changes import Change, merged
 from .definition import (
     Definition,
     Values,
     count_factor,
     division_program,
     evaluate,
+    full_shape,
     number,
     sizes_of,
     statistics_program,
@@ -151,7 +152,7 @@ XHATS: Mapping[str, tuple[str, str]] = {
 }
 
 
-def parameter_changes(base: Gradient, which: str) -> Iterator[Change]:
+def parameter_changes(which: str) -> Iterator[Change]:
     """What may be wrong in dgamma or dbeta."""
     if which == "dgamma":
         for cells, words in {
@@ -209,6 +210,14 @@ def evaluated(gradient: Gradient, probe: Probe, right: Definition) -> dict[str, 
             made = _textbook(gradient, probe, evaluate(right, probe), sizes)
     shape = norm.param_shape(sizes)
     return {name: np.reshape(value, probe.x.shape if name == "dx" else shape) for name, value in made.items()}
+
+
+def attempt(gradient: Gradient, probe: Probe, right: Definition) -> dict[str, Any] | None:
+    """What `evaluated` gives; None where the gradient cannot be derived, or not for this shape."""
+    try:
+        return evaluated(gradient, probe, right)
+    except ValueError:  # ProgramError is one
+        return None
 
 
 def _textbook(gradient: Gradient, probe: Probe, values: Values, sizes: Mapping[str, int]) -> dict[str, Any]:
@@ -282,7 +291,7 @@ def gathered(cells: Any, norm: Norm, rows: str) -> Any:
     return {"sum": total, "mean": total / count, "minus": -total}[rows]
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=2048)
 def whole_program(definition: Definition) -> Program:
     """A definition whose statistics are a program, from x to y, as one program."""
     norm = definition.norm
@@ -300,7 +309,7 @@ def whole_program(definition: Definition) -> Program:
     return build.program()
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=2048)
 def _way_back(definition: Definition) -> Program:
     return derive(whole_program(definition), "y", ("x", "gamma", "beta"))
 
@@ -310,10 +319,12 @@ def _derived(definition: Definition, probe: Probe, sizes: Mapping[str, int]) -> 
     import numpy as np
 
     norm = definition.norm
-    there, back = whole_program(definition), _way_back(definition)
+    # No program holds these fields: definitions that differ in them alone share one.
+    plain = replace(definition, eps_times=1.0, eps_plus=0.0, factor=1.0, scale="gamma", shift="beta")
+    there, back = whole_program(plain), _way_back(plain)
     n = float(prod(sizes[axis] for axis in definition.over))
     mean_n = float(prod(sizes[axis] for axis in definition.mean_over or definition.over))
-    full = tuple(sizes[axis] for axis in norm.axes)
+    full = full_shape(norm, probe)
     param = tuple(sizes[axis] if axis in norm.param_axes else 1 for axis in norm.axes)
     given = {
         "x": np.reshape(np.asarray(probe.x, np.float64), full),
@@ -333,12 +344,10 @@ def _derived(definition: Definition, probe: Probe, sizes: Mapping[str, int]) -> 
 
 def altered(base: Gradient, several: tuple[Change, ...]) -> Gradient | None:
     """The gradient with these mistakes; None where two set one field."""
-    fields_of: dict[str, Any] = {}
-    for change in several:
-        if fields_of.keys() & change.fields.keys():
-            return None
-        fields_of |= change.fields
-    made = replace(base, **fields_of)
+    fields = merged(several)
+    if fields is None:
+        return None
+    made = replace(base, **fields)
     return None if made == base else made
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..axes import Axes
 from ..norm import Norm
-from .definition import sizes_of
+from .definition import full_shape
 from .probes import Probe
 
 REACTS = 1e-5  # of the largest |y|
@@ -34,8 +34,7 @@ def influence(
     """The influence of the cells at `places`, each changed in one probe after the first."""
     import numpy as np
 
-    sizes = sizes_of(norm, probes[0])
-    full = [sizes[axis] for axis in norm.axes]
+    full = full_shape(norm, probes[0])
     first = np.asarray(answers[0], np.float64)
     found, maps = [], []
     for place, answer in zip(places, answers[1:], strict=True):

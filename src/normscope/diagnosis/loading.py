@@ -1,6 +1,5 @@
 """A function by where it stands: FILE.py:FUNCTION or package.module:function. Imported in the child process alone."""
 
-import ast
 import importlib
 import importlib.util
 import inspect
@@ -107,16 +106,6 @@ def functions(module: ModuleType) -> list[str]:
     own = vars(module).items()
     return [name for name, each in own if callable(each) and not name.startswith("_")
             and getattr(each, "__module__", None) == module.__name__]  # fmt: skip
-
-
-def defined(file: str) -> list[str]:
-    """The public functions and classes of a file, without running it; none where it cannot be parsed."""
-    kinds = (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef)
-    try:
-        tree = ast.parse(Path(file).read_bytes())
-    except (SyntaxError, ValueError, OSError):
-        return []
-    return [node.name for node in tree.body if isinstance(node, kinds) and not node.name.startswith("_")]
 
 
 def _has(names: Sequence[str]) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from .definition import places
 from .effective import added
 from .examination import LEVELS, Examination, Row
 from .instruments import Influence
@@ -52,7 +53,8 @@ def _divisor(asked: Examination, row: Row) -> str:
 
     probe, values, y = row
     more = added(values, y)
-    at = tuple(asked.base(probe).norm.axes.index(axis) for axis in asked.base(probe).over)
+    base = asked.base(probe)
+    at = places(base.norm, base.over)
     known = np.isfinite(more)
     high, low = (
         np.max(more, axis=at, where=known, initial=-np.inf),

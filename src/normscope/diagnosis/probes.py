@@ -103,6 +103,3 @@ class Implementation(Protocol):
 
     def run(self, probes: Sequence[Probe]) -> "list[Answer | Failure]":
         """The answer to each probe: "y", or "dx", "dgamma", "dbeta", "running_mean", "running_var"."""
-
-    def close(self) -> None:
-        """Nothing more will be asked."""

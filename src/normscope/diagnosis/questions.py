@@ -12,7 +12,7 @@ from typing import Any
 
 from ..axes import ELLIPSIS
 from ..norm import Norm
-from .probes import Probe, laid_out
+from .probes import Probe
 
 RANKS = {"BatchNorm": (2, 4), "InstanceNorm": (3, 4), "GroupNorm": (4, 3, 2)}
 WIDTHS = (6, 7, 5)  # the first is the base
@@ -277,6 +277,3 @@ class Maker:
         at = self.sizes(self.fitted[0], WIDTHS[0])
         first = self.probe(at, self.x(at), NEAR)
         return [first, first.but(x=self.cast(first.x + self.cast(2.5)))]
-
-
-__all__ = ["Maker", "Sizes", "laid_out"]

@@ -2,14 +2,14 @@
 
 from typing import TYPE_CHECKING, Any
 
+from ..gradients import GRADIENTS
 from ..norm import Norm
-from .binding import RUNNING
+from ..steps import STATISTICS
 from .probes import Answer, Failure, Probe
 
 if TYPE_CHECKING:
     from .frames import Frame
 
-GRADIENTS = ("dx", "dgamma", "dbeta")
 FLOATS = ("float16", "bfloat16", "float32", "float64", "float96", "float128", "longdouble")
 
 
@@ -52,7 +52,7 @@ def named(count: int, norm: Norm, is_backward: bool) -> tuple[str, ...]:
     if is_backward:
         return GRADIENTS
     is_training = norm.name == "BatchNorm" and not norm.running
-    return ("y", *RUNNING) if is_training and count == 3 else ("y",)
+    return ("y", *STATISTICS) if is_training and count == 3 else ("y",)
 
 
 def like(array: Any, probe: Probe, name: str) -> Any:

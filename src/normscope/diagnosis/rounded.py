@@ -15,7 +15,7 @@ from ..views.policies import Policy
 from ..views.rounding import evaluate as rounded
 from .bounds import UNIT, shares
 from .changes import Change
-from .definition import Definition, Values, sizes_of
+from .definition import Definition, Values, full_shape, sizes_of
 from .probes import Probe
 
 NARROW = {"float16": "half", "bfloat16": "bf16", "float32": "float32"}
@@ -24,10 +24,6 @@ LEAST = 3  # cells
 WIDE = ("float32", "float64")
 FEW = 3  # probes that are tried first
 Form = Callable[[Norm], Program]
-
-
-def _two_pass(norm: Norm) -> Program:
-    return forward(norm)
 
 
 def _with_root(norm: Norm) -> Program:
@@ -74,25 +70,25 @@ class Kept:
 ONE_PASS = ("mu", "x2", "mean_x2", "mu2", "var")
 EVERY = ("x", "gamma", "beta", "eps", "mu", "c", "q", "var", "v", "r", "xhat", "scaled", "y")
 KEPT: Sequence[Kept] = (
-    Kept("variance-in-{0}", "the variance is rounded to {1}", "var", _two_pass, ("var",)),
-    Kept("eps-in-{0}", "variance + eps is rounded to {1} before the root", "v", _two_pass, ("v",)),
+    Kept("variance-in-{0}", "the variance is rounded to {1}", "var", forward, ("var",)),
+    Kept("eps-in-{0}", "variance + eps is rounded to {1} before the root", "v", forward, ("v",)),
     Kept("eps-in-{0}", "eps and the variance are rounded to {1} before the root", "v", _with_root, ("v", "std")),
-    Kept("eps-in-{0}", "the variance, eps and the sum are rounded to {1}", "v", _two_pass, ("var", "v", "eps")),
+    Kept("eps-in-{0}", "the variance, eps and the sum are rounded to {1}", "v", forward, ("var", "v", "eps")),
     Kept("eps-in-{0}", "variance, eps and root are rounded to {1}", "v", _with_root, ("var", "v", "eps", "std")),
     Kept("std-in-{0}", "the standard deviation is rounded to {1}", "r", _with_root, ("std",)),
-    Kept("rstd-in-{0}", "the reciprocal root is rounded to {1}: one error for the whole row", "r", _two_pass, ("r",)),
-    Kept("mean-in-{0}", "the mean is rounded to {1}", "mu", _two_pass, ("mu",)),
-    Kept("statistics-in-{0}", "mean and variance are rounded to {1}", "var", _two_pass, ("mu", "var")),
-    Kept("statistics-in-{0}", "every statistic is rounded to {1}", "var", _two_pass, ("mu", "var", "v", "r")),
-    Kept("squares-in-{0}", "the squares are rounded to {1}, where large ones overflow", "q", _two_pass, ("q",)),
-    Kept("squares-in-{0}", "centered values and squares are rounded to {1}", "q", _two_pass, ("c", "q")),
-    Kept("squares-in-{0}", "squares and variance are rounded to {1}", "q", _two_pass, ("q", "var")),
+    Kept("rstd-in-{0}", "the reciprocal root is rounded to {1}: one error for the whole row", "r", forward, ("r",)),
+    Kept("mean-in-{0}", "the mean is rounded to {1}", "mu", forward, ("mu",)),
+    Kept("statistics-in-{0}", "mean and variance are rounded to {1}", "var", forward, ("mu", "var")),
+    Kept("statistics-in-{0}", "every statistic is rounded to {1}", "var", forward, ("mu", "var", "v", "r")),
+    Kept("squares-in-{0}", "the squares are rounded to {1}, where large ones overflow", "q", forward, ("q",)),
+    Kept("squares-in-{0}", "centered values and squares are rounded to {1}", "q", forward, ("c", "q")),
+    Kept("squares-in-{0}", "squares and variance are rounded to {1}", "q", forward, ("q", "var")),
     Kept("one-pass-in-{0}", "the variance is E[x^2] - E[x]^2, every step in {1}", "var", _one_pass, ONE_PASS),
     Kept("one-pass-in-{0}", "the variance is E[x^2] - E[x]^2, both terms in {1}", "var", _one_pass, ONE_PASS[2:]),
     Kept("one-pass-in-{0}", "the variance is E[x^2] - E[x]^2 in {1}", "var", _one_pass, ("mu", *ONE_PASS[2:])),
-    Kept("xhat-in-{0}", "the normalized value is rounded to {1}", "xhat", _two_pass, ("xhat",)),
-    Kept("x-in-{0}", "x is rounded to {1} first", "x", _two_pass, ("x",)),
-    Kept("everything-in-{0}", "every step is rounded to {1}", "x", _two_pass, EVERY),
+    Kept("xhat-in-{0}", "the normalized value is rounded to {1}", "xhat", forward, ("xhat",)),
+    Kept("x-in-{0}", "x is rounded to {1} first", "x", forward, ("x",)),
+    Kept("everything-in-{0}", "every step is rounded to {1}", "x", forward, EVERY),
 )
 
 
@@ -136,7 +132,7 @@ def run_rounded(base: Definition, probe: Probe, policy: Policy, form: Form) -> A
         given["gamma"] = np.ones(count)
     if base.shift != "beta" and norm.shift:
         given["beta"] = np.zeros(count)
-    full = tuple(sizes[axis] for axis in norm.axes)
+    full = full_shape(norm, probe)
     given["x"] = given["x"].reshape(full)
     made = rounded(program, sizes, given, policy, norm.over)
     last = program.steps[-1].name
@@ -147,8 +143,6 @@ def explain(
     base: Definition, asked: Sequence[tuple[Probe, Values, Any]], computed: str, stored: str
 ) -> tuple[Change, str] | None:
     """The mistake that gives the cells that are off, and how many of them it gives."""
-    import numpy as np
-
     off = [shares(values, y, computed, stored) > 1 for _, values, y in asked]
     total = sum(int(each.sum()) for each in off)
     if total < LEAST:
@@ -169,7 +163,7 @@ def explain(
             best = part, change
     if best and best[0] >= ENOUGH:
         return best[1], f"gives {best[0]:.0%} of the {total} cells that are off"
-    return _cancelling(base, asked, computed, stored, off, np)
+    return _cancelling(base, asked, computed, off)
 
 
 def _given(
@@ -185,10 +179,10 @@ def _given(
     return given / max(total, 1)
 
 
-def _cancelling(
-    base: Definition, asked: Any, computed: str, stored: str, off: Any, np: Any
-) -> tuple[Change, str] | None:
+def _cancelling(base: Definition, asked: Any, computed: str, off: Any) -> tuple[Change, str] | None:
     """A one-pass variance: off only where the mean is large, and by no more than its cancellation allows."""
+    import numpy as np
+
     if not base.norm.center or base.running:
         return None
     worst = 0.0

@@ -4,14 +4,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..steps import STATISTICS
 from .bounds import UNIT
-from .definition import evaluate, right
+from .definition import evaluate, places, right
 from .probes import Failure, Implementation, Probe
 from .questions import NEAR, WIDTHS, Maker
 from .shrink import digits
 from .verdict import Finding
 
-NAMES = ("running_mean", "running_var")
 MOMENTA = (0.25, 0.125)
 LINK = "/axes"
 WEIGHTS: Mapping[str, Callable[[float], float]] = {
@@ -39,7 +39,7 @@ class Update:
 
 def judge_running(implementation: Implementation, maker: Maker, tolerance: float) -> list[Finding]:
     """Findings on the statistics that a training BatchNorm returns beside y; none where it returns none."""
-    if maker.norm.name != "BatchNorm" or maker.norm.running or not set(NAMES) <= implementation.accepts:
+    if maker.norm.name != "BatchNorm" or maker.norm.running or not set(STATISTICS) <= implementation.accepts:
         return []
     norm = maker.fitted[0]
     probes = []
@@ -48,13 +48,13 @@ def judge_running(implementation: Implementation, maker: Maker, tolerance: float
         first = maker.probe(at, maker.x(at), NEAR)
         for momentum in MOMENTA:
             probes.append(first.but(momentum=momentum))
-            old = {name: maker.cast(getattr(first, name) * 2 + 0.5) for name in NAMES}
+            old = {name: maker.cast(getattr(first, name) * 2 + 0.5) for name in STATISTICS}
             probes.append(first.but(momentum=momentum, **old))
     answers = implementation.run(probes)
-    if any(isinstance(answer, Failure) or not set(NAMES) <= answer.keys() for answer in answers):
+    if any(isinstance(answer, Failure) or not set(STATISTICS) <= answer.keys() for answer in answers):
         return []
     found: dict[str, Finding] = {}
-    for name in NAMES:
+    for name in STATISTICS:
         updates = [_update(norm, probe, answer, name) for probe, answer in zip(probes, answers, strict=True)]  # type: ignore[arg-type]
         for finding in _judged(name, updates, tolerance):
             found.setdefault(finding.id, finding)
@@ -67,7 +67,7 @@ def _update(norm: Any, probe: Probe, answer: Mapping[str, Any], name: str) -> Up
     values = evaluate(right(norm), probe)
     x = np.reshape(np.asarray(probe.x, np.float64), values.full)
     n = values.cells
-    mean = np.ravel(x.mean(axis=tuple(norm.axes.index(axis) for axis in norm.over)))
+    mean = np.ravel(x.mean(axis=places(norm, norm.over)))
     var = np.ravel(values.v)
     unbiased = var * n / (n - 1)
     eps = float(probe.eps or 0)
@@ -115,7 +115,7 @@ def _judged(name: str, updates: Sequence[Update], tolerance: float) -> list[Find
             )
         ]
     keep, stat = next(iter(updates[0].batch)), ""
-    for old_weight, new_weight in _weights(updates, tolerance):
+    for old_weight, new_weight in _weights(updates):
         for stat in updates[0].batch:
             expected = [old_weight(u.momentum) * u.old + new_weight(u.momentum) * u.batch[stat] for u in updates]
             if all(_near(u, there, tolerance) for u, there in zip(updates, expected, strict=True)):
@@ -160,7 +160,7 @@ class Weight:
         return WEIGHTS[self.text](m) if self.text in WEIGHTS else self.fixed
 
 
-def _weights(updates: Sequence[Update], tolerance: float) -> list[tuple[Weight, Weight]]:
+def _weights(updates: Sequence[Update]) -> list[tuple[Weight, Weight]]:
     """Pairs of weights to try, the right one first; then a foreign momentum, read off the weight of the old value."""
     import numpy as np
 
@@ -214,7 +214,7 @@ def _shown(update: Update, name: str) -> dict[str, Any]:
 
     keep = next(iter(update.batch))
     probe = update.probe
-    given = {key: np.asarray(getattr(probe, key), np.float64).tolist() for key in ("x", *NAMES)}
+    given = {key: np.asarray(getattr(probe, key), np.float64).tolist() for key in ("x", *STATISTICS)}
     return given | {
         "momentum": probe.momentum,
         "eps": probe.eps,

@@ -6,9 +6,9 @@ from typing import Any
 from ..axes import parse
 from ..norm import Norm
 from .probes import Probe
+from .questions import Sizes
 
 SIZE = 3  # of an axis that nothing decides
-GROUPS = 2
 
 
 def sample(norm: Norm, rank: int, is_backward: bool = False, features: int | None = None) -> Probe:
@@ -23,7 +23,7 @@ def sample(norm: Norm, rank: int, is_backward: bool = False, features: int | Non
     sizes = {axis: known.get(axis, SIZE + place % 2) for place, axis in enumerate(fitted.axes)}
     if features is not None:
         _resize(sizes, fitted, known, features)
-    shape = tuple(prod(sizes[axis] for axis in dim) for dim in fitted.layout.dims)
+    shape = Sizes(fitted, sizes).shape
     count = prod(shape)
     cells = (np.arange(count, dtype=np.float64) * 7 % 11 - 4.5 + np.arange(count) / count).reshape(shape)
     size = fitted.param_shape(sizes) or tuple(sizes[axis] for axis in fitted.kept[-1:])

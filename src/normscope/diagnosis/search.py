@@ -11,8 +11,8 @@ from . import changes
 from .affine import SCALES, SHIFTS, Form
 from .block_table import BLOCKS
 from .bounds import UNIT, share
-from .changes import Change, affine_changes, weight
-from .definition import Definition, Values, divided, evaluate, sizes_of
+from .changes import Change, affine_changes, merged, weight
+from .definition import Definition, Values, divided, evaluate, full_shape, sizes_of
 from .effective import Divisor, solve_divisor, solve_factor
 from .probes import Probe
 
@@ -173,11 +173,9 @@ class Search:
 
 def _changed(start: Definition, several: Sequence[Change]) -> Definition | None:
     """The definition with these mistakes; None where two set one field, or nothing changes."""
-    fields: dict[str, Any] = {}
-    for change in several:
-        if fields.keys() & change.fields.keys():
-            return None
-        fields |= change.fields
+    fields = merged(several)
+    if fields is None:
+        return None
     if fields.keys() & {"block"} and fields.keys() & (changes.STATISTICS - {"block", "center"}):
         return None
     made = replace(start, **fields)
@@ -297,8 +295,7 @@ class _Lines:
     def __init__(self, base: Definition, asked: Sequence[Asked]) -> None:
         import numpy as np
 
-        sizes = sizes_of(base.norm, asked[0][0])
-        full = tuple(sizes[axis] for axis in base.norm.axes)
+        sizes, full = sizes_of(base.norm, asked[0][0]), full_shape(base.norm, asked[0][0])
         self.y = np.stack([np.reshape(np.asarray(y, np.float64), full) for _, y in asked])
         # Where a block writes nothing, no answer moves: those cells say nothing.
         moves = np.any(self.y != self.y[0], axis=0)

@@ -31,9 +31,6 @@ class Remote:
         """The answers in order; where the process died, that is the answer of the probe that did it."""
         return self.session.run(self, probes)
 
-    def close(self) -> None:
-        """The session is closed by who opened it."""
-
 
 class Session:
     """Functions loaded into a child, asked again in a new one where they end it."""

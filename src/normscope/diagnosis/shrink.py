@@ -25,7 +25,7 @@ def candidates(maker: Maker, rank: int) -> Iterator[Probe]:
             ramp = np.arange(count)
             for cells in (ramp * ramp % 7, ramp % 3 * 4 + ramp // 3, ramp * 5 % 4 + 10, ramp * 0 + 2):
                 for eps in (1.0, 1e-5):
-                    yield _whole(maker.probe(at, cells.reshape(at.shape), eps), maker)
+                    yield _whole(maker.probe(at, cells.reshape(at.shape), eps))
 
 
 def _sized(maker: Maker, norm: Any, width: int, kept: Sequence[int]) -> Sizes:
@@ -39,7 +39,7 @@ def _sized(maker: Maker, norm: Any, width: int, kept: Sequence[int]) -> Sizes:
     return Sizes(norm, made)
 
 
-def _whole(probe: Probe, maker: Maker) -> Probe:
+def _whole(probe: Probe) -> Probe:
     """gamma and beta of whole numbers."""
     import numpy as np
 

@@ -111,7 +111,8 @@ def _cache(result: Any) -> Any:
 def by_hand(norm: Norm, given: Given) -> dict[str, Any]:
     """The values that follow from the norm and the shape of x: normalized_shape, axis, a dictionary of options."""
     shape = tuple(given["x"].shape) if "x" in given else tuple(given["dy"].shape)
-    places = [i for i, dim in enumerate(norm.fit(len(shape)).layout.dims) if set(dim) & set(norm.fit(len(shape)).over)]
+    layout = norm.fit(len(shape)).layout
+    places = [place for place, dim in enumerate(layout.dims) if set(dim) & set(layout.over)]
     options = {"eps": given.get("eps", 1e-5), "mode": "test" if norm.running else "train"}
     running = {role: given[role] for role in ("running_mean", "running_var") if role in given}
     return {

@@ -8,8 +8,6 @@ from typing import Any
 
 from ..page.html import Html, el
 
-VERDICTS = ("correct", "mistake", "unrecognised")
-
 
 @dataclass(frozen=True)
 class Finding:
