@@ -11,7 +11,6 @@ from typing import Any
 
 from ...axes import Axes
 from ...program import Program
-from ...run import run
 from ...views import cells, rounding
 from ...views.cells import Cells, Numbers
 from ...views.policies import Policy
@@ -57,9 +56,7 @@ class Side:
     def values(self, given: Given, numbers: Numbers = cells.FLOATS) -> dict[str, Cells]:
         """Every value of the program."""
         inputs = self.reads(given)
-        sizes = self.sizes(inputs["x"])
-        ready = cells.inputs(self.program, sizes, inputs, numbers)
-        return run(self.program, cells.rules(self.program, sizes, numbers), ready)
+        return cells.evaluate(self.program, self.sizes(inputs["x"]), inputs, numbers)
 
     def rounded(self, given: Given) -> Rows:
         """The output in float32, every step rounded, single values narrower."""
