@@ -117,6 +117,7 @@ def view(browser: Any, address: str) -> tuple[int, float]:
     network.on("Network.loadingFinished", lambda event: sizes.append(event["encodedDataLength"]))
     network.send("Network.enable")
     page.goto(address, wait_until="networkidle")
+    page.wait_for_function("() => performance.getEntriesByName('first-contentful-paint').length")
     usable = page.evaluate("""() => Math.max(
         performance.getEntriesByType('navigation')[0].domContentLoadedEventEnd,
         performance.getEntriesByName('first-contentful-paint')[0].startTime)""")

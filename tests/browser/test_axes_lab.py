@@ -86,6 +86,31 @@ def test_the_page_is_what_respond_draws_after_anything(new_page, lab, seed):
     walking.walk(Person(new_page(f"{lab}/axes"), seed), 30, holds)
 
 
+# ---- out of sight, the page may wait for a hand that moves
+
+MOVING = """() => {
+    const slider = document.getElementById('slide-x.1.0');
+    window.hand = setInterval(() => {
+        slider.stepUp();
+        slider.dispatchEvent(new InputEvent('input', {bubbles: true}));
+    }, 30);
+}"""
+
+
+def test_what_is_out_of_sight_is_drawn_once_the_hand_rests_or_it_is_looked_at(new_page, lab):
+    page = new_page(f"{lab}/axes")
+    page.evaluate(MOVING)
+    page.wait_for_function("() => watched.requests > 4")  # the first answers tell the script which parts there are
+    before = page.inner_text("#every")
+    page.wait_for_function("() => watched.requests > 12")
+    assert page.inner_text("#every") == before
+    page.locator("#every").scroll_into_view_if_needed()
+    page.wait_for_function("before => document.getElementById('every').innerText !== before", arg=before)
+    page.evaluate("() => scrollTo(0, 0)")
+    page.evaluate("() => clearInterval(hand)")
+    assert page.evaluate("html => watched.difference(html)", respond("/axes", address_settles(page))[2]) == ""
+
+
 # ---- what is spoken (C11)
 
 

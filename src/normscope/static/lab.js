@@ -8,13 +8,14 @@ const byId = id => document.getElementById(id);
 // ---- Transport: one request under way; what happens meanwhile waits for the next one. None is ever aborted.
 
 let shown = main.dataset.query ?? '';  // the state that is drawn
-let waiting = [];                      // actions not sent yet: {field, value, push}
+let waiting = [];                      // actions not sent yet: {field, value, push, isMove}
 let flying = [];                       // the actions that the request under way carries
 let goal = null;                       // the state that Back or Forward asks for
 let busy = false;
+let resting;                           // the timer that says when nothing more comes
 
-function act(field, value, push) {  // push: whether Back shall return to the state before
-  waiting = queue(waiting, {field, value, push});
+function act(field, value, push, isMove = false) {  // push: whether Back shall return to the state before
+  waiting = queue(waiting, {field, value, push, isMove});
   run();
 }
 
@@ -27,12 +28,19 @@ function queue(actions, next) {  // a newer value of the same field takes the pl
 async function run() {
   if (busy) return;
   busy = true;
+  clearTimeout(resting);
   try {
     for (let request = next(); request;) request = await finish(request);
   } finally {
     busy = false;
-    document.dispatchEvent(new Event('settled'));
+    if (late.size) resting = setTimeout(rest, 100);
+    else rest();
   }
+}
+
+function rest() {
+  drawLate();
+  document.dispatchEvent(new Event('settled'));
 }
 
 function next() {  // the request for what waits, if anything does
@@ -57,7 +65,8 @@ async function finish({asked, sent, answer}) {  // show its answer; the next req
   }
   if (ok) shown = text.split('\n', 1)[0];
   const request = next();
-  if (ok) draw(text, sent.some(action => action.push), isNew);
+  const push = sent.some(action => action.push), canWait = sent.length && sent.every(action => action.isMove);
+  if (ok) draw(text, {push, isNew, canWait});
   else if (asked !== null) location.reload();  // an address without a drawing has a page of its own
   refresh();
   return request;
@@ -86,13 +95,44 @@ function complain(text) {
 
 // ---- Patching keeps the nodes, and with them focus, caret, scrolling and CSS transitions.
 
-function draw(text, push, isNew) {  // isNew: the address does not know this state yet
+function draw(text, {push, isNew, canWait}) {  // isNew: the address does not know this state yet
   const focused = document.activeElement;
-  for (const {content} of all('template', parsed(text.slice(shown.length))))
-    patch(byId(content.firstChild.id), content.firstChild);
+  if (!canWait) drawLate();
+  for (const {content: {firstChild: drawn}} of all('template', parsed(text.slice(shown.length)))) {
+    const old = byId(drawn.id);
+    sight.observe(old);
+    if (canWait && unseen.has(old)) late.set(old, drawn);
+    else {
+      late.delete(old);
+      patch(old, drawn);
+    }
+  }
   main.dataset.query = shown;
   if (!focused.isConnected) byId(focused.id)?.focus();
   if (isNew) record(push);
+  say(byId('say')?.textContent, 500);
+}
+
+// While a hand moves something, what is out of sight waits: it is drawn when it comes into sight or the hand rests.
+
+const unseen = new WeakSet(), late = new Map();  // a region: what shall stand there
+
+const sight = new IntersectionObserver(seen => {
+  for (const {target, isIntersecting} of seen)
+    if (isIntersecting) {
+      unseen.delete(target);
+      drawLate(target);
+    } else unseen.add(target);
+});
+
+function drawLate(region = null) {  // one region, or all of them
+  const drawn = [...late].filter(([old]) => region === null || old === region);
+  for (const [old, next] of drawn) {
+    late.delete(old);
+    patch(old, next);
+  }
+  if (!drawn.length) return;
+  refresh();
   say(byId('say')?.textContent, 500);
 }
 
@@ -164,12 +204,12 @@ function reset(control) {
 
 const valueOf = control => control.type === 'checkbox' ? String(Number(control.checked)) : control.value;
 
-function send(control, push) {
+function send(control, push, isMove) {
   if (typing === control) typing = null;
   if (control.dataset.pair)
     for (const twin of all(`[data-pair="${CSS.escape(control.dataset.pair)}"]`))
       if (twin !== control) twin.value = control.value;
-  if (control.dataset.do) act(control.dataset.do, valueOf(control), push);
+  if (control.dataset.do) act(control.dataset.do, valueOf(control), push, isMove);
 }
 
 function bump(range, by, push) {  // by: a count of steps, or 'min' or 'max'
@@ -181,7 +221,7 @@ function bump(range, by, push) {  // by: a count of steps, or 'min' or 'max'
 main.addEventListener('input', ({target}) => {
   if (target.type === 'range') {
     pause();  // whoever sets something wants to look at it
-    send(target, false);
+    send(target, false, true);
   } else if (!target.matches('select, [type=checkbox]')) typing = target;
 });
 
