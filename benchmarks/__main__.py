@@ -3,11 +3,12 @@
 import argparse
 import sys
 
-from . import axes, browser, core, named, precision, server
+from . import axes, browser, core, diagnosis, named, precision, server
 from .table import HEAD
 
 GROUPS = {
     "core": core.figures,
+    "diagnosis": diagnosis.figures,
     "server": server.figures,
     "browser": browser.figures,
     "named": named.figures,

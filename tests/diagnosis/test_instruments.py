@@ -56,6 +56,20 @@ def test_influence_names_the_axes(over):
     assert found.axes == {"last": ("d",), "all": ("B", "S", "d"), "rest": ("B", "S")}[over]
 
 
+def test_a_finding_about_axes_shows_which_cells_react():
+    def over_rows(x, gamma, beta, eps):
+        mean = x.mean(tuple(range(x.ndim - 1)), keepdims=True)
+        return (x - mean) / np.sqrt(x.var(tuple(range(x.ndim - 1)), keepdims=True) + eps) * gamma + beta
+
+    (finding,) = judge(Local(over_rows), LAYER).findings
+    should, does = finding.reaction.should, finding.reaction.does
+    assert finding.id == "wrong-axes" and finding.reaction.place == (0, 0, 0)
+    assert should[0, 0].all() and should.sum() == should.shape[-1]
+    assert does[:, :, 0].all() and does.sum() == should.size // should.shape[-1]
+    assert finding.to_json()["reaction"]["does"] == does.tolist()
+    assert not judge(wrong(divisor="fixed"), LAYER).findings[0].reaction
+
+
 def test_influence_of_half_a_row_fills_no_axis():
     def halves(x, gamma, beta, eps):
         h = x.shape[-1] // 2

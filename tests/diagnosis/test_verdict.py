@@ -7,7 +7,7 @@ import pytest
 
 import normscope as ns
 from normscope.diagnosis.judge import judge
-from normscope.diagnosis.verdict import Finding, Verdict, jsonable
+from normscope.diagnosis.verdict import Finding, Verdict
 from tests.diagnosis.asking import Local
 from tests.diagnosis.definitions import RIGHT, written
 from tools import diagnosis_doc
@@ -46,9 +46,9 @@ def test_text_and_html():
 
 
 def test_numbers_that_json_lacks_are_strings():
-    assert jsonable(np.array([[1.0, np.nan], [np.inf, -np.inf]])) == [[1.0, "nan"], ["inf", "-inf"]]
-    finding = Finding("a", "b", "c", input={"x": np.array([np.nan])})
-    assert json.loads(json.dumps(Verdict("mistake", (finding,)).to_json()))["findings"][0]["input"] == {"x": ["nan"]}
+    finding = Finding("a", "b", "c", input={"x": np.array([[1.0, np.nan], [np.inf, -np.inf]])})
+    written = json.loads(json.dumps(Verdict("mistake", (finding,)).to_json(), allow_nan=False))
+    assert written["findings"][0]["input"] == {"x": [[1.0, "NaN"], ["Infinity", "-Infinity"]]}
 
 
 def test_two_explanations_that_no_answer_tells_apart_are_both_named():

@@ -12,6 +12,7 @@ from . import changes, gradients_of
 from .bounds import TINY, UNIT, np_max, ratios
 from .changes import Change, merged
 from .definition import Definition, evaluate, full_shape, places, right
+from .dgamma import DgammaScreen
 from .examination import LEVELS, Examination, failed
 from .formula import formula
 from .gradients_of import Gradient, altered, evaluated, textbook
@@ -160,7 +161,7 @@ class Backward(Examination):
         for level in LEVELS[self.dtype]:
             if any(self._gives(made, definition, here, name, level) for made in self.found):
                 return []
-            for several in self._tried(base, definition, name):
+            for several in self._tried(base, definition, name, here[0]):
                 made = self._altered(base, several, definition)
                 if made is not None and self._gives(made, definition, here, name, level):
                     self.found.append(made)
@@ -172,7 +173,7 @@ class Backward(Examination):
         level = LEVELS[self.dtype][-1]
         return min(int(each.probe.x.ndim) for each in asked if each.share(each.right, name, level, self.dtype) > 1)
 
-    def _tried(self, base: Gradient, definition: Definition, name: str) -> Iterator[tuple[Change, ...]]:
+    def _tried(self, base: Gradient, definition: Definition, name: str, asked: Asked) -> Iterator[tuple[Change, ...]]:
         own = list(gradients_of.dx_changes(base) if name == "dx" else gradients_of.parameter_changes(name))
         of_axes = changes.axes_changes(definition, None)
         of_rest = (changes.statistics_changes(definition), changes.division_changes(definition))
@@ -181,14 +182,14 @@ class Backward(Examination):
         yield from ((change,) for change in own)
         yield from ((change,) for change in forward)
         yield from combinations(own, 2)
-        yield from combinations(forward[:60], 2)
+        feeds = DgammaScreen(definition, asked.probe, asked.got.get("dgamma"))
+        yield from (pair for pair in combinations(forward[:60], 2) if feeds.may_give(_forward(pair, definition)))
 
     def _altered(self, base: Gradient, several: tuple[Change, ...], definition: Definition) -> Gradient | None:
-        forward = [change.fields["forward"] for change in several if "forward" in change.fields]
-        if not forward:
+        if not any("forward" in change.fields for change in several):
             return altered(base, several)
-        fields = merged(forward)
-        return None if fields is None else replace(base, forward=replace(definition, **fields))
+        forward = _forward(several, definition)
+        return None if forward is None else replace(base, forward=forward)
 
     def _gives(self, made: Gradient, definition: Definition, asked: Sequence[Asked], name: str, level: str) -> bool:
         for each in asked:
@@ -303,6 +304,12 @@ class Backward(Examination):
             self._smallest(asked, name),
             "/inside?v=1",
         )
+
+
+def _forward(several: Sequence[Change], definition: Definition) -> Definition | None:
+    """The forward definition with these mistakes; None where two set one field."""
+    fields = merged([change.fields["forward"] for change in several if "forward" in change.fields])
+    return None if fields is None else replace(definition, **fields)
 
 
 def judge_backward(implementation: Implementation, norm: Norm, dtype: str, seed: int) -> Verdict:

@@ -38,6 +38,11 @@ class Change:
         """The fields that it sets."""
         return frozenset(self.fields)
 
+    @property
+    def moves_cells(self) -> bool:
+        """Whether other cells than those of the norm share a statistic."""
+        return bool(self.key & {"over", "mean_over", "groups", "block"})
+
 
 def merged(several: Sequence[Change]) -> dict[str, Any] | None:
     """The fields of all these mistakes; None where two set one field."""

@@ -16,7 +16,7 @@ from typing import Any
 from ..axes import Axes, order
 from ..norm import Norm
 from ..program import Builder, Program
-from ..run import run
+from ..run import Rules, run
 from ..views import arrays
 from .affine import SCALES, SHIFTS
 from .block_table import BLOCKS
@@ -282,14 +282,17 @@ def count_factor(count: str, n: float, rows: int) -> float:
     return n / divisor if divisor else float("inf")
 
 
-def divided(definition: Definition, probe: Probe, x: Any, c: Any, v: Any, sizes: Mapping[str, int]) -> Any:
-    """xhat: the numerator over the divisor, times the factor."""
+def divided(
+    definition: Definition, probe: Probe, x: Any, c: Any, v: Any, sizes: Mapping[str, int], rules: Rules | None = None
+) -> Any:
+    """xhat: the numerator over the divisor, times the factor; over arrays, unless `rules` are for something else."""
     import numpy as np
 
     norm, n = definition.norm, float(prod(sizes[axis] for axis in definition.over))
     program = division_program(norm.axes, definition.over, definition.division)
     eps = number(definition.eps_times, n) * float(probe.eps or 0) + definition.eps_plus
-    made = run(program, arrays.rules(program, sizes, np), {"x": x, "c": c, "v": v, "eps": eps, "n": n})["xhat"]
+    given = {"x": x, "c": c, "v": v, "eps": eps, "n": n}
+    made = run(program, rules or arrays.rules(program, sizes, np), given)["xhat"]
     factor = number(definition.factor, n)
     return made if factor == 1 else made * factor
 

@@ -4,9 +4,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from math import sqrt
+from operator import add, mul, sub
 
 from ..axes import Axes
-from ..program import Builder
+from ..program import Builder, Step
+from ..run import Rule, Rules
+from ..views.cells import float_recip, float_sqrt, larger
 
 Build = Callable[[Builder, Axes], object]
 FACTORS: Mapping[str, Callable[[float], float]] = {
@@ -128,4 +131,24 @@ DIVISIONS: Mapping[str, Division] = {
     "c / max|c| first": Division("t = c / max|c|; t / sqrt({v} of t + {eps})", _rescaled("c")),
     "times sqrt(v + eps)": Division("{c} * sqrt({v} + {eps})", _multiplied),
     "none": Division("{c}", _none),
+}
+
+
+def _each(function: Callable[..., float]) -> Rule:
+    def rule(step: Step, *args: float) -> float:
+        return function(*args)
+
+    return rule
+
+
+# One cell in plain floats: no rule for a reduction, which needs the other cells.
+ONE_CELL: Rules = {
+    "add": _each(add),
+    "sub": _each(sub),
+    "mul": _each(mul),
+    "maximum": _each(larger),
+    "abs": _each(abs),
+    "sqrt": _each(float_sqrt),
+    "recip": _each(float_recip),
+    "rsqrt": _each(lambda v: float_recip(float_sqrt(v))),
 }

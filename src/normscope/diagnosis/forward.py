@@ -1,7 +1,7 @@
 """The judgement of a forward pass: ask, apply the instruments in order, search, then look at the numerics."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..axes import Axes
 from .bounds import UNIT
@@ -127,7 +127,12 @@ class Forward(Examination):
         forms, stays = self._forms(here, level), self._keeps_center()
         found = self._explanations(here, level, reacting, forms, stays)
         if found:
-            return named(self, here, decided(self, here, found, level), level)
+            left = decided(self, here, found, level)
+            changed = left.explanations[0].changes
+            return [
+                replace(finding, reaction=seen.reaction) if seen and change.moves_cells else finding
+                for finding, change in zip(named(self, here, left, level), changed, strict=True)
+            ]
         return [localised(self, here, seen, forms, stays)]
 
     def _arithmetic(self, probe: Probe) -> str:

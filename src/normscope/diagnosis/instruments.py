@@ -6,8 +6,9 @@ from typing import Any
 
 from ..axes import Axes
 from ..norm import Norm
-from .definition import full_shape
+from .definition import full_shape, places
 from .probes import Probe
+from .verdict import Reaction
 
 REACTS = 1e-5  # of the largest |y|
 
@@ -16,28 +17,28 @@ REACTS = 1e-5  # of the largest |y|
 class Influence:
     """Which cells of y react to one cell of x.
 
-    norm   the norm of the rank that was looked at
-    axes   the axes along which they lie, where they fill them; None where they do not: a block or layout mistake
-    text   in words
-    map    for the first changed cell, which cells of y react
+    norm      the norm of the rank that was looked at
+    axes      the axes along which they lie, where they fill them; None where they do not: a block or layout mistake
+    text      in words
+    reaction  of the changed cell that tells; None where the right cells react
     """
 
     norm: Norm
     axes: Axes | None
     text: str
-    map: Any = None
+    reaction: Reaction | None = None
 
 
 def influence(
-    norm: Norm, probes: Sequence[Probe], places: Sequence[tuple[int, ...]], answers: Sequence[Any]
+    norm: Norm, probes: Sequence[Probe], changed: Sequence[tuple[int, ...]], answers: Sequence[Any]
 ) -> Influence:
-    """The influence of the cells at `places`, each changed in one probe after the first."""
+    """The influence of the cells at `changed`, each in one probe after the first."""
     import numpy as np
 
     full = full_shape(norm, probes[0])
     first = np.asarray(answers[0], np.float64)
     found, maps = [], []
-    for place, answer in zip(places, answers[1:], strict=True):
+    for place, answer in zip(changed, answers[1:], strict=True):
         y = np.asarray(answer, np.float64)
         if y.shape != first.shape:
             return Influence(norm, None, "the shape of y changes with x")
@@ -47,23 +48,26 @@ def influence(
         cell = np.zeros(first.shape, bool)
         cell[place] = True
         found.append(_axes(norm, reacts.reshape(full), cell.reshape(full)))
-    if any(axes is None for axes in found):
-        some = next(at for at, axes in enumerate(found) if axes is None)
-        return Influence(
-            norm,
-            None,
-            f"x[{', '.join(map(str, places[some]))}] moves {int(maps[some].sum())} cells of y, which fill no axes",
-            maps[some],
-        )
+    if None in found:
+        some = found.index(None)
+        text = f"x[{', '.join(map(str, changed[some]))}] moves {int(maps[some].sum())} cells of y, which fill no axes"
+        return Influence(norm, None, text, _reaction(norm, full, changed[some], maps[some]))
     axes = tuple(axis for axis in norm.axes if any(axis in (each or ()) for each in found))
     words = " ".join(axes) or "no axis"
     right = " ".join(norm.over)
-    return Influence(
-        norm,
-        axes,
-        f"a cell of x moves y along {words}" + ("" if axes == norm.over else f"; it should along {right}"),
-        maps[0],
-    )
+    text = f"a cell of x moves y along {words}" + ("" if axes == norm.over else f"; it should along {right}")
+    return Influence(norm, axes, text, _reaction(norm, full, changed[0], maps[0]))
+
+
+def _reaction(norm: Norm, full: tuple[int, ...], place: tuple[int, ...], does: Any) -> Reaction | None:
+    """The reaction to a cell, unless it is that of the norm, whose cells share every kept axis with it."""
+    import numpy as np
+
+    there = np.zeros(does.shape, bool)
+    there[place] = True
+    should = there.reshape(full).any(axis=places(norm, norm.over), keepdims=True)
+    should = np.broadcast_to(should, full).reshape(does.shape)
+    return None if np.array_equal(should, does) else Reaction(place, should, does)
 
 
 def _axes(norm: Norm, reacts: Any, cell: Any) -> Axes | None:

@@ -28,7 +28,8 @@ def localised(
     small = smallest(asked.implementation, asked.maker, rows[0][0].x.ndim, asked.implementation.accepts)
     probe, values, y = wrong[0]
     evidence = "; ".join(part for part in parts if part)
-    return Finding("unrecognised", NAME, evidence, "", "", small or shown(probe, values.y, y), "/inside?v=1")
+    reaction = seen.reaction if seen else None
+    return Finding("unrecognised", NAME, evidence, "", "", small or shown(probe, values.y, y), "/inside?v=1", reaction)
 
 
 def _entering(asked: Examination, rows: Sequence[Row], forms: Sequence[tuple[str, str]] | None) -> str:

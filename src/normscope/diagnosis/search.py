@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
+from math import isfinite
 from typing import Any
 
 from ..axes import Axes
@@ -13,11 +14,13 @@ from .block_table import BLOCKS
 from .bounds import UNIT, share
 from .changes import Change, affine_changes, merged, weight
 from .definition import Definition, Values, divided, evaluate, full_shape, sizes_of
+from .division import ONE_CELL
 from .effective import Divisor, solve_divisor, solve_factor
 from .probes import Probe
 
 Asked = tuple[Probe, Any]  # a probe and the y that came back
 MOST = 4  # explanations that are kept
+NEAR = 2e-3  # of the largest answer: what a definition may be off on the screening probe
 
 
 @dataclass(frozen=True)
@@ -204,6 +207,7 @@ class Known:
     values: Values
     x: Any
     sizes: dict[str, int]
+    cell: tuple[float, ...]  # x, c, v, scale and shift of the screen's loudest cell
 
 
 @dataclass
@@ -223,16 +227,22 @@ class Screen:
 
         if definition.twice or definition.before or definition.groups != "own":
             values = attempt(definition, self.probe)
-            return values is not None and self._near(values.y)
+            return values is not None and near(values.y, self.y)
         known = self.known_of(definition)
-        if known is None:
+        if known is None or not self._near_in_a_cell(definition, known):
             return False
         with np.errstate(all="ignore"):
-            xhat = divided(definition, self.probe, known.x, known.values.c, known.values.v, known.sizes)
-            y = xhat * known.values.scale + known.values.shift
+            y = self.xhat(definition, known) * known.values.scale + known.values.shift
             if definition.block:
                 y = BLOCKS[definition.block].written(y, known.x, definition.norm)
-        return self._near(np.broadcast_to(y, known.x.shape).reshape(self.y.shape))
+        return near(np.broadcast_to(y, known.x.shape).reshape(self.y.shape), self.y)
+
+    def xhat(self, definition: Definition, known: Known) -> Any:
+        """The normalized values."""
+        import numpy as np
+
+        with np.errstate(all="ignore"):
+            return divided(definition, self.probe, known.x, known.values.c, known.values.v, known.sizes)
 
     def known_of(self, definition: Definition) -> "Known | None":
         """The statistics and parameters of a definition, as every other with the same ones has them."""
@@ -245,18 +255,45 @@ class Screen:
             self.known[key] = None
             if values is not None:
                 x = np.reshape(np.asarray(self.probe.x, np.float64), values.full)
-                self.known[key] = Known(values, x, dict(zip(definition.norm.axes, values.full, strict=True)))
+                block = definition.block and BLOCKS[definition.block]
+                kept = block.written(np.ones(values.full), x, definition.norm) if block else 1.0
+                read = (x, values.c, values.v, values.scale * kept, values.shift * kept)
+                cell = tuple(float(np.broadcast_to(each, values.full).flat[self.loudest]) for each in read)
+                self.known[key] = Known(values, x, dict(zip(definition.norm.axes, values.full, strict=True)), cell)
         return self.known[key]
 
-    def _near(self, y: Any) -> bool:
+    @cached_property
+    def loudest(self) -> int:
+        """The place of the largest finite answer."""
         import numpy as np
 
-        with np.errstate(all="ignore"):
-            finite = np.isfinite(y)
-            if np.any(finite != np.isfinite(self.y)):
-                return False
-            apart = np.where(finite, np.abs(y - self.y), 0.0)
-            return bool(np.all(apart <= 2e-3 * np.max(np.abs(self.y), where=finite, initial=1e-30)))
+        return int(np.argmax(np.where(np.isfinite(self.y), np.abs(self.y), -1.0)))
+
+    def _near_in_a_cell(self, definition: Definition, known: Known) -> bool:
+        """Whether the loudest cell is the definition's, where it does not take the others to tell."""
+        import numpy as np
+
+        there = float(np.asarray(self.y).flat[self.loudest])
+        if not isfinite(there):
+            return True
+        x, c, v, scale, shift = known.cell
+        try:
+            y = divided(definition, self.probe, x, c, v, known.sizes, ONE_CELL) * scale + shift
+        except KeyError:  # a reduction
+            return True
+        return bool(abs(y - there) <= NEAR * abs(there))
+
+
+def near(y: Any, there: Any) -> bool:
+    """Whether y is about what is there: finite in the same cells, and off by little of the largest."""
+    import numpy as np
+
+    with np.errstate(all="ignore"):
+        finite = np.isfinite(y)
+        if np.any(finite != np.isfinite(there)):
+            return False
+        apart = np.where(finite, np.abs(y - there), 0.0)
+        return bool(np.all(apart <= NEAR * np.max(np.abs(there), where=finite, initial=1e-30)))
 
 
 def attempt(definition: Definition, probe: Probe) -> Values | None:

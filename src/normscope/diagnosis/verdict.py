@@ -1,12 +1,29 @@
 """What a judgement says: a verdict, its findings, its notes."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from textwrap import indent
 from typing import Any
 
 from ..page.html import Html, el
+from ..page.json import spelled
+
+
+@dataclass(frozen=True)
+class Reaction:
+    """Which cells of y move when one cell of x does.
+
+    place         the changed cell's index in x
+    should, does  arrays of bool in the shape of x
+    """
+
+    place: tuple[int, ...]
+    should: Any
+    does: Any
+
+    def to_json(self) -> dict[str, Any]:
+        """Nested lists of true and false."""
+        return {"place": list(self.place), "should": self.should.tolist(), "does": self.does.tolist()}
 
 
 @dataclass(frozen=True)
@@ -20,6 +37,7 @@ class Finding:
     fix       one line
     input     the smallest input found that shows it, by argument name, with the expected and the returned values
     link      the address of the lesson step that shows it
+    reaction  which cells react to one of x, where that is what is wrong
     """
 
     id: str
@@ -29,16 +47,18 @@ class Finding:
     fix: str = ""
     input: Mapping[str, Any] = field(default_factory=dict)
     link: str = ""
+    reaction: Reaction | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The finding as JSON values; a number that JSON lacks is a string."""
         made = {name: getattr(self, name) for name in ("id", "name", "evidence", "formula", "fix", "link")}
-        return made | {"input": {name: jsonable(value) for name, value in self.input.items()}}
+        made |= {"input": {name: spelled(value) for name, value in self.input.items()}}
+        return made | ({"reaction": self.reaction.to_json()} if self.reaction else {})
 
     def __str__(self) -> str:
         lines = [f"{self.id}: {self.name}", f"evidence: {self.evidence}"]
         lines += [f"{what}: {text}" for what in ("formula", "fix") if (text := getattr(self, what))]
-        lines += [f"{name} = {jsonable(value)}" for name, value in self.input.items()]
+        lines += [f"{name} = {spelled(value)}" for name, value in self.input.items()]
         lines += [f"see {self.link}"] if self.link else []
         return lines[0] + "\n" + indent("\n".join(lines[1:]), "  ")
 
@@ -85,17 +105,6 @@ class Verdict:
 
 def _drawn(finding: Finding) -> Html:
     parts = [("evidence", finding.evidence), ("formula", finding.formula), ("fix", finding.fix)]
-    parts += [(name, str(jsonable(value))) for name, value in finding.input.items()]
+    parts += [(name, str(spelled(value))) for name, value in finding.input.items()]
     rows = [piece for name, text in parts if text for piece in (el("dt", name), el("dd", el("code", text)))]
     return el("section", el("p", el("code", finding.id), f" {finding.name}"), el("dl", *rows))
-
-
-def jsonable(value: Any) -> Any:
-    """A value as JSON has it: arrays nested by shape, NaN and infinities as strings."""
-    if hasattr(value, "tolist"):
-        value = value.tolist()
-    if isinstance(value, (list, tuple)):
-        return [jsonable(each) for each in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    return value

@@ -9,10 +9,11 @@ from xml.etree import ElementTree
 from ..page.text import BOLD, DIM, number, paint
 
 if TYPE_CHECKING:
-    from ..diagnosis.verdict import Finding, Verdict
+    from ..diagnosis.verdict import Finding, Reaction, Verdict
 
 WIDTH = 80
 LABEL = 10  # columns of "evidence", "expected" and the like
+MOST_ROWS = 16  # of the cells that react
 MOST = 8  # rows and columns of an array that are shown
 ANSWERS = ("expected", "got")
 UNWRITABLE = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # in XML 1.0
@@ -32,6 +33,7 @@ def _finding(finding: "Finding", color: bool, width: int) -> str:
     lines = [*wrap(head, width + len(head) - len(f"{finding.id}: {finding.name}"), subsequent_indent="  ")]
     for label, words in said:
         lines += _labelled(label, wrap(words, width - LABEL - 2, break_on_hyphens=False), color)
+    lines += _labelled("cells", reaction(finding.reaction) if finding.reaction else [], color)
     lines += _input(finding.input, color, width - LABEL - 2)
     return "\n".join([*lines, *_labelled("see", [f"{finding.link} in the lab"] if finding.link else [], color)])
 
@@ -40,6 +42,32 @@ def _labelled(label: str, lines: Sequence[str], color: bool) -> list[str]:
     """Lines beside a label; none where there are none."""
     heads = [paint(f"{label:{LABEL}}", DIM, color), *[" " * LABEL] * len(lines)]
     return [f"  {head}{line}" for head, line in zip(heads, lines, strict=False)]
+
+
+def reaction(of: "Reaction") -> list[str]:
+    """Which cells of y react to one of x: the norm's beside the function's, as rows of the last axis.
+
+    >>> import numpy as np
+    >>> from normscope.diagnosis.verdict import Reaction
+    >>> row, column = np.array([[1, 1], [0, 0]], bool), np.array([[1, 0], [1, 0]], bool)
+    >>> for line in reaction(Reaction((0, 0), row, column)):
+    ...     print(line)
+    which of y move with x[0, 0]: it O, others #
+    should   does
+    O #      O .
+    . .      # .
+    """
+    import numpy as np
+
+    drawn = []
+    for cells in (of.should, of.does):
+        marks = np.where(cells, "#", ".")
+        marks[of.place] = "O"
+        rows = [" ".join(row) for row in marks.reshape(-1, marks.shape[-1])]
+        drawn.append([*rows[:MOST_ROWS], *(["…"] if len(rows) > MOST_ROWS else [])])
+    wide = max(len("should"), len(drawn[0][0])) + 3
+    head = [f"which of y move with x[{', '.join(map(str, of.place))}]: it O, others #", f"{'should':<{wide}}does"]
+    return [*head, *(f"{one:<{wide}}{other}" for one, other in zip(*drawn, strict=True))]
 
 
 def _input(given: Mapping[str, Any], color: bool, width: int) -> list[str]:
