@@ -10,9 +10,9 @@ import pytest
 
 import normscope
 from normscope.lessons.museum.catalogue import EXHIBITS, of_kind
-from normscope.lessons.museum.outcome import NEAR, NEAR_ROUNDED, alike, read
+from normscope.lessons.museum.outcome import NEAR, NEAR_ROUNDED, alike, read, sides
 from normscope.lessons.museum.page import LESSON
-from normscope.lessons.museum.quiz import askable, output, question
+from normscope.lessons.museum.quiz import askable, question
 from normscope.lessons.museum.slips import KINDS
 from normscope.lessons.museum.usual import findings
 from normscope.lessons.state import split
@@ -163,10 +163,10 @@ def test_only_the_hidden_mistake_gives_these_numbers():
         asked = question(seed)
         hidden = EXHIBITS[asked.id]
         near = NEAR_ROUNDED if hidden.is_rounded else NEAR
-        wanted = list(chain(*output(hidden, read(asked.id, asked.texts))))
+        wanted = list(chain(*sides(hidden, read(asked.id, asked.texts))[1]))
         fitting = []
         for id in asked.options:
-            made = list(chain(*output(EXHIBITS[id], read(id, asked.texts))))
+            made = list(chain(*sides(EXHIBITS[id], read(id, asked.texts))[1]))
             fitting += [id] if all(alike(a, b, near) for a, b in zip(made, wanted, strict=True)) else []
         assert fitting == [asked.id] and 3 <= len(set(asked.options)) == len(asked.options)
 

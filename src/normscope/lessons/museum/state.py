@@ -7,9 +7,9 @@ from typing import Any
 from ...errors import StateError
 from ..state import FLAG, PAIR, Codec, choice
 from .catalogue import ALL, EXHIBITS, of_kind
-from .outcome import FILLED, Texts, read
+from .outcome import FILLED, read
 from .quiz import question
-from .slips import KINDS, Exhibit
+from .slips import KINDS, Exhibit, Texts
 
 FIRST = "correction-1"
 FIELDS = ("x", "gamma", "beta", "eps", "momentum", "dy")
