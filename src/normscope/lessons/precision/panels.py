@@ -166,12 +166,10 @@ def _ladder(state: State) -> Html:
 def rungs_of(state: State) -> tuple[Rung, ...]:
     """The ladder of the state's selected cell."""
     kind = kind_of(state.policy)
-    gamma, beta = parameters(state.affine, state.norm, state.seed, state.d)
-    given = (gamma and tuple(gamma), beta and tuple(beta))
     return _rungs(
         row_of(state),
         norm_of(state),
-        given,
+        parameters(state.affine, state.norm, state.seed, state.d),
         kind if kind in KINDS else "steps",
         STEPS[state.sel.line],
         state.sel.feature,
@@ -181,8 +179,7 @@ def rungs_of(state: State) -> tuple[Rung, ...]:
 @lru_cache(maxsize=32)
 def _rungs(x: Row, norm: Norm, given: tuple[Row | None, Row | None], kind: str, step: str, at: int) -> tuple[Rung, ...]:
     """Kept, since exact numbers take their time."""
-    gamma, beta = (part and list(part) for part in given)
-    return tuple(ladder(list(x), norm, step, (at,), gamma, beta, kind=kind))
+    return tuple(ladder(x, norm, step, (at,), *given, kind=kind))
 
 
 def faults(state: State) -> Html:

@@ -4,6 +4,7 @@ from functools import lru_cache
 
 from ...page.controls import select
 from ...page.curves import Curve, Decade, Plot, drawing, key
+from ...page.fitting import shorten
 from ...page.html import Html, el, group, region
 from ...page.numbers import general, ulps, written
 from ..rungs_table import framed
@@ -122,14 +123,10 @@ def _exact(ways: Ways) -> Html:
     if ways.exact != ways.exact:
         text = "The stored row is not finite, and its variance undefined."
     else:
-        fraction = _fraction(str(ways.exact))
-        decimals = f" = {written(float(ways.exact))}" if "/" in fraction else ""
+        fraction = shorten(str(ways.exact))
+        decimals = f" = {written(float(ways.exact))}" if not fraction.isdecimal() else ""
         text = f"Exactly {fraction}{decimals}, of the stored row"
     return region(el("p", text, id="exact-variance", class_="exact"), "exact-variance")
-
-
-def _fraction(text: str) -> str:
-    return text if len(text) <= 40 else f"{text[:18]}…/{text.partition('/')[2][:12]}…"
 
 
 def _stored(ways: Ways, safe: float | None) -> Html:
