@@ -9,6 +9,7 @@ from ...errors import ExactError, StateError
 from ...views import exact
 from ...views.cells import FLOATS
 from ...views.opaque import Exact
+from ..state import words
 from .catalogue import EXHIBITS
 from .side import Given, Rows, Side
 from .slips import Exhibit, Texts
@@ -60,13 +61,13 @@ def alike(a: float, b: float, near: float) -> bool:
 
 def numbers(text: str, name: str) -> list[Fraction]:
     """The numbers of a row that was typed: `2, 2/3, 0.1`; StateError or ExactError for others."""
-    words = text.replace(",", " ").replace(" / ", "/").split()
-    if not words:
+    given = words(text)
+    if not given:
         raise StateError(f"{name} is empty; type numbers such as 2, 2/3, 0.1.")
-    for word in words:
+    for word in given:
         if len(word) > LONGEST:
             raise StateError(f"{name} holds '{word[:LONGEST]}…'; a number has at most {LONGEST} signs here.")
-    return [exact.rational(word, name) for word in words]
+    return [exact.rational(word, name) for word in given]
 
 
 @lru_cache(maxsize=256)
