@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
@@ -132,12 +133,20 @@ def test_a_long_page_is_zipped_and_a_patch_never(size, query, accepts, zipped):
 
 
 def test_static_files(lab):
-    for path in web.STATIC.iterdir():
-        answer = lab.get(f"/static/{path.name}")
-        assert answer.content == path.read_bytes()
-        assert answer.headers["content-type"] == web.TYPES[path.suffix]
+    files = {path.name: path.read_bytes() for path in web.STATIC.iterdir() if path.is_file()}
+    for name, body in {**files, "lab.css": web.style().encode()}.items():
+        answer = lab.get(f"/static/{name}")
+        assert answer.content == body
+        assert answer.headers["content-type"] == web.TYPES[Path(name).suffix]
         assert answer.headers["cache-control"] == "no-cache"
         assert_secured(answer)
+
+
+def test_the_style_sheet_is_all_of_its_parts_in_their_order():
+    parts = {path.stem: path.read_text(encoding="utf-8") for path in (web.STATIC / "style").iterdir()}
+    assert sorted(parts) == sorted(web.SHEETS)
+    places = [web.style().index(parts[name]) for name in web.SHEETS]
+    assert places == sorted(places) and places[0] == 0
 
 
 def test_a_static_file_is_not_sent_twice(lab):
