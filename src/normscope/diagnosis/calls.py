@@ -115,7 +115,7 @@ class Called:
     def _called(self, frame: Frame, probe: Probe) -> Answer | Failure:
         values = probe.arguments()
         given = handed(values, frame)
-        before = {name: root(value).tobytes() for name, value in values.items() if hasattr(value, "tobytes")}
+        before = {name: frame.cells_of(given[name], value) for name, value in values.items() if getattr(value, "shape", ())}
         try:
             with quiet(self.printed):
                 result = self.target.call(frame, given)
@@ -196,8 +196,10 @@ def may_be_tensors(answers: Sequence[Answer | Failure]) -> bool:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two arrays hold the same cells."""
-    return other is not None and one is not None and bool((one.reshape(-1) == other.reshape(-1)).all())
+    """Whether two arrays hold the same cells, which arrays of unlike sizes never do."""
+    if one is None or other is None or one.size != other.size:
+        return False
+    return bool((one.reshape(-1) == other.reshape(-1)).all())
 
 
 def root(array: Any) -> Any:

@@ -124,7 +124,7 @@ def _norm(
 ) -> "tuple[Norm, str]":
     """What the function should compute, and who said so."""
     from ..axes import parse
-    from ..diagnosis.naming import GROUPS, KINDS, affine_axes, kind_of
+    from ..diagnosis.naming import GROUPS, KINDS, affine_axes, kind_of, reason
     from ..norm import Norm, group_norm
 
     if name and pattern:
@@ -140,7 +140,7 @@ def _norm(
     kind = name or said or "layer_norm"
     if groups is not None and kind != "group_norm":
         raise click.UsageError(f"{kind} takes no --groups.")
-    why = "by the function's name" if said else "since its name says no kind (--norm does)"
+    why = reason(function) if said else "since its name says no kind (--norm does)"
     why = "as --norm says" if name else why
     return group_norm(groups) if groups is not None else KINDS[kind](), why
 
