@@ -19,9 +19,11 @@ from ..norm import Norm
 from ..steps import STATISTICS
 from . import results
 from .frames import Frame, frames
+from .objects import has_forward
 from .probes import Answer, Failure, Probe
 from .samples import sample
 from .targets import Wrong, resolve
+from .unset import left_out
 
 IN_PLACE = frozenset(STATISTICS)  # which a BatchNorm in training is there to change
 RANKS = {"GroupNorm": (4, 3, 2), "InstanceNorm": (4, 3, 5), "BatchNorm": (2, 4, 3)}
@@ -64,6 +66,8 @@ class Called:
         else:
             self.frame = self._accepted(frames(function, framework), pulse)
             self.notes = tuple(f"bound by position: {each}." for each in self.target.guessed)
+            if not backward:
+                self.notes += left_out(norm, self.accepts, has_forward(function))
 
     @property
     def accepts(self) -> frozenset[str]:

@@ -26,6 +26,7 @@ class Remote:
         self.ranks = tuple(map(int, told["ranks"]))
         self.features: int | None = told["features"]
         self.notes = tuple(map(str, told["notes"]))
+        self.missing = tuple(map(str, told["missing"]))
 
     def run(self, probes: Sequence[Probe]) -> list[Answer | Failure]:
         """The answers in order; where the process died, that is the answer of the probe that did it."""
@@ -61,7 +62,7 @@ class Session:
             norm = Norm.from_json(self._prepare["norm"])
             probe = sample(norm, max(2, len(norm.layout.dims)), "forward" not in names)
             self.failure = Failure(died.kind, f"{died}.", probe)
-            silent = {"accepts": ["x", "gamma", "beta", "eps"], "ranks": [], "features": None, "notes": []}
+            silent = {"accepts": ["x", "gamma", "beta", "eps"], "ranks": [], "features": None, "notes": [], "missing": []}
             return {kind: Remote(self, kind, silent | {"name": name}) for kind, name in names.items()}
         self.notes = tuple(map(str, told["notes"]))
         return {kind: Remote(self, kind, each) for kind, each in told["parts"].items()}
