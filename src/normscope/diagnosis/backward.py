@@ -259,8 +259,6 @@ class Backward(Examination):
 
     def smallest(self, asked: Sequence[Asked], name: str) -> Mapping[str, Any]:
         """The first small input whose gradient is off; else one of those asked."""
-        import numpy as np
-
         rank = asked[0].probe.x.ndim
         made = list(islice(self._small(rank), 40))
         if name == "dx" and not any(self._off(each, name) for each in asked if self._plain(each)):

@@ -119,7 +119,8 @@ class Called:
     def _called(self, frame: Frame, probe: Probe) -> Answer | Failure:
         values = probe.arguments()
         given = handed(values, frame)
-        before = {name: frame.cells_of(given[name], value) for name, value in values.items() if getattr(value, "shape", ())}
+        arrays = {name: value for name, value in values.items() if getattr(value, "shape", ())}
+        before = {name: frame.cells_of(given[name], value) for name, value in arrays.items()}
         try:
             with quiet(self.printed):
                 result = self.target.call(frame, given)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 ALONE = ("not-deterministic", "constant-output", "nan-output", "returns-x")
 CALLS, SEEN = 4, 1e-3  # of one small input, until a reader sees that the answers differ by this share
 BITS = "The same input gives other last bits from call to call."
+DIFFERS = "the same input gives another answer each time"
 CHANGES = "take out what changes between calls: random numbers, dropout left on, or values kept from an earlier call"
 NAN = "find the first step that gives nan: the root of a negative number, 0 / 0 or inf - inf"
 NORMALIZE = "compute y from x: its mean and variance, then y = gamma * (x - mean) / sqrt(var + eps) + beta"
@@ -70,9 +71,7 @@ def _two_answers(asked: "Examination", probe: Probe, values: Values, first: Any,
             probe, first, second = small, answers[0], others[0]
             break
     says, given = shown_twice("y", probe, first, second)
-    return Finding(
-        "not-deterministic", "the same input gives another answer each time", says, fix=CHANGES, input=given
-    )
+    return Finding("not-deterministic", DIFFERS, says, fix=CHANGES, input=given)
 
 
 def shown_twice(name: str, probe: Probe, first: Any, second: Any) -> tuple[str, dict[str, Any]]:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from .examination import LEVELS
-from .first_look import CHANGES, NAN, shown_twice
+from .first_look import CHANGES, DIFFERS, NAN, shown_twice
 from .probes import Failure
 from .verdict import Finding
 
@@ -23,7 +23,7 @@ def unsteady_back(examined: "Backward", asked: Sequence["Asked"]) -> Finding | N
         if isinstance(answer, Failure) or each.share(answer, "dx", level, examined.dtype) <= 1:
             continue
         says, small = shown_twice("dx", each.probe, each.got["dx"], answer["dx"])
-        return Finding("not-deterministic", "the same input gives another answer each time", says, fix=CHANGES, input=small)
+        return Finding("not-deterministic", DIFFERS, says, fix=CHANGES, input=small)
     return None
 
 

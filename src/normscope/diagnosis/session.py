@@ -62,8 +62,8 @@ class Session:
             norm = Norm.from_json(self._prepare["norm"])
             probe = sample(norm, max(2, len(norm.layout.dims)), "forward" not in names)
             self.failure = Failure(died.kind, f"{died}.", probe)
-            silent = {"accepts": ["x", "gamma", "beta", "eps"], "ranks": [], "features": None, "notes": [], "missing": []}
-            return {kind: Remote(self, kind, silent | {"name": name}) for kind, name in names.items()}
+            silent = {"accepts": ["x", "gamma", "beta", "eps"], "ranks": [], "features": None, "notes": []}
+            return {kind: Remote(self, kind, silent | {"name": name, "missing": []}) for kind, name in names.items()}
         self.notes = tuple(map(str, told["notes"]))
         return {kind: Remote(self, kind, each) for kind, each in told["parts"].items()}
 
@@ -115,7 +115,7 @@ class Session:
             message = self.child.answer(min(limit, self.left), doing)
         except Died as died:
             if died.kind == "timeout" and self.left < limit:
-                raise Died("timeout", f"{self.calls} calls took longer than {CALLS * limit:g} s") from None
+                raise Died("timeout", f"{self.calls} calls took longer than {CALLS * limit:g} s", died.more) from None
             raise
         self.left -= time.monotonic() - started
         if "fault" in message:
