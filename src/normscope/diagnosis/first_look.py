@@ -21,7 +21,7 @@ ALONE = ("not-deterministic", "constant-output", "nan-output", "returns-x")
 CALLS, SEEN = 4, 1e-3  # of one small input, until a reader sees that the answers differ by this share
 BITS = "The same input gives other last bits from call to call."
 DIFFERS = "the same input gives another answer each time"
-CHANGES = "take out what changes between calls: random numbers, dropout left on, or values kept from an earlier call"
+CHANGES = "take out what changes between calls: random numbers, dropout, values kept from before, unwritten memory"
 NAN = "find the first step that gives nan: the root of a negative number, 0 / 0 or inf - inf"
 NORMALIZE = "compute y from x: its mean and variance, then y = gamma * (x - mean) / sqrt(var + eps) + beta"
 FORMULAS = {"RMSNorm": "compute y from x: its mean square, then y = gamma * x / sqrt(mean(x^2) + eps)"}
