@@ -1,11 +1,13 @@
 """The judgement: the instruments in their order, then the search, then numerics; the verdict that follows."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ..norm import Norm
 from .backward import judge_backward
+from .first_look import ALONE
 from .forward import Forward
-from .probes import Implementation
+from .probes import ARGUMENTS, Implementation
 from .verdict import Verdict
 
 
@@ -29,11 +31,21 @@ def judge(
     parts: list[Verdict] = []
     with np.errstate(all="ignore"):
         if implementation is not None:
-            parts.append(Forward(implementation, norm, dtype, seed).verdict())
-        if backward is not None:
-            parts.append(judge_backward(backward, norm, dtype, seed))
+            parts.append(as_called(Forward(implementation, norm, dtype, seed).verdict(), implementation.accepts))
+        if backward is not None and not any(id in ALONE for part in parts for id in part.ids):
+            parts.append(as_called(judge_backward(backward, norm, dtype, seed), backward.accepts))
     name = next((each.name for each in (implementation, backward) if each is not None), "")
     return _joined(parts, f"{name} as {norm.name} '{norm.pattern}'")
+
+
+def as_called(verdict: Verdict, accepts: frozenset[str]) -> Verdict:
+    """The verdict whose inputs hold no argument that the function was never given."""
+    unknown = set(ARGUMENTS) - accepts
+    findings = tuple(
+        replace(finding, input={name: value for name, value in finding.input.items() if name not in unknown})
+        for finding in verdict.findings
+    )
+    return replace(verdict, findings=findings)
 
 
 def _joined(parts: Sequence[Verdict], title: str) -> Verdict:
