@@ -5,11 +5,13 @@ from dataclasses import dataclass, replace
 
 from ..axes import Axes
 from .bounds import UNIT
+from .clipped import clipped
 from .examination import LEVELS, Examination, Row, failed
 from .explained import decided, named
 from .instruments import Influence, influence, moves_with_shift
 from .localise import localised
 from .numerics import numerics, rounding
+from .permuted import permuted
 from .probes import Probe
 from .running import judge_running, tolerance
 from .search import Explanation, Search, affine_forms
@@ -80,7 +82,7 @@ class Forward(Examination):
             if not np.array_equal(y, rows[0][2], equal_nan=y.dtype.kind == "f"):
                 self.notes.append(f"Last bits depend on the layout: a {probe.layout} view gives others.")
         self._batch_mates()
-        return []
+        return permuted(self, level)
 
     def _layout_finding(self, row: Row, level: str) -> Finding:
         probe, values, y = row
@@ -89,7 +91,7 @@ class Forward(Examination):
             "the error bound"
         )
         takes = self.implementation.accepts
-        small = smallest(self.implementation, self.maker, probe.x.ndim, takes, layout=probe.layout)
+        small = smallest(self.implementation, self.maker, probe.x.ndim, takes, layout=probe.layout, settled=self.with_eps)
         return Finding(
             "ignores-offset-and-strides",
             "the buffer is read without the view's offset and strides",
@@ -115,6 +117,8 @@ class Forward(Examination):
         """What is wrong, at a rank where it is."""
         here = self._of_rank(rows, self._rank_of(rows))
         for level in LEVELS[self.dtype]:
+            if cut := clipped(self, here, level):
+                return [cut]
             if suspicion := rounding(self, here, level):
                 return suspicion
         seen = self._influence()

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from .definition import places
 from .effective import added
 from .examination import LEVELS, Examination, Row
+from .fewest import fewest
 from .instruments import Influence
-from .shrink import shown, smallest
+from .shrink import smallest
 from .verdict import Finding
 
 NAME = "it is not this norm, and no known mistake"
@@ -25,11 +26,12 @@ def localised(
     parts = [seen.text if seen else "", _entering(asked, rows, forms), _shift(asked, stays), _divisor(asked, rows[0])]
     wrong = asked.wrong(rows, level) or list(rows)
     parts += [f"{len(wrong)} of {len(rows)} probes are wrong", _sizes(rows, wrong)]
-    small = smallest(asked.implementation, asked.maker, rows[0][0].x.ndim, asked.implementation.accepts)
-    probe, values, y = wrong[0]
+    takes, rank = asked.implementation.accepts, rows[0][0].x.ndim
+    small = smallest(asked.implementation, asked.maker, rank, takes, settled=asked.with_eps)
+    small = small or fewest(asked, wrong[0], level)
     evidence = "; ".join(part for part in parts if part)
     reaction = seen.reaction if seen else None
-    return Finding("unrecognised", NAME, evidence, "", "", small or shown(probe, values.y, y), "/inside?v=1", reaction)
+    return Finding("unrecognised", NAME, evidence, "", "", small, "/inside?v=1", reaction)
 
 
 def _entering(asked: Examination, rows: Sequence[Row], forms: Sequence[tuple[str, str]] | None) -> str:

@@ -10,27 +10,39 @@ from typing import Any
 from . import rounded
 from .bounds import UNIT, np_max
 from .changes import Change
+from .clipped import clipped
 from .examination import Examination, Row
-from .shrink import shown
+from .fewest import fewest
+from .pattern import many_rows
 from .verdict import Finding
 
 EXACT = 3.0  # a constant row whose mean is exact in every order of summation
 LARGEST_HALF = 65504.0
 SEEN = 256  # units from which on the residue of a constant row is noted
 HARD = ("offset", "scale", "small variance")
+FURTHER = (*HARD, "outlier")
 ORDINARY = 30  # cells of a row at most, for the first suspicion
 MOST = 0.6  # of ordinary rows that must be nearly right, for a suspicion of rounding
 
 
 def numerics(asked: Examination, level: str) -> list[Finding]:
     """Findings on hard rows of a function that is right on ordinary ones."""
-    hard = _hard(asked, level, HARD)
-    found = _beyond(asked, hard, level)
+    hard = [*_hard(asked, level, FURTHER), *_parameters(asked, level)]
+    found = [*_beyond(asked, hard, level), *many_rows(asked, _hard(asked, level, ("many rows",)), level)]
     _constant_rows(asked, level)
     _range(asked, level)
     if not found:
         _say_share(asked, hard, level)
     return found
+
+
+def _parameters(asked: Examination, level: str) -> list[Row]:
+    """gamma and beta with every digit of the dtype; what holds them in float32 is a note, as a layer's weights are."""
+    rows = _hard(asked, level, ("parameters",))
+    if asked.wrong(rows, level) and not asked.wrong(rows, "float32"):
+        asked.notes.append(f"gamma or beta is rounded to float32, though x is {asked.dtype}.")
+        return []
+    return rows
 
 
 def rounding(asked: Examination, rows: Sequence[Row], level: str) -> list[Finding]:
@@ -50,8 +62,7 @@ def _hard(asked: Examination, level: str, names: Sequence[str]) -> list[Row]:
 
 
 def _finding(asked: Examination, rows: Sequence[Row], change: Change, evidence: str, level: str) -> Finding:
-    probe, values, y = min(asked.wrong(rows, level), key=lambda row: int(row[0].x.size))
-    small = shown(probe, values.y, y)
+    small = fewest(asked, min(asked.wrong(rows, level), key=lambda row: int(row[0].x.size)), level)
     return Finding(change.id, change.name, evidence, rounded.formula(change), change.fix, small, change.link)
 
 
@@ -60,11 +71,13 @@ def _beyond(asked: Examination, hard: Sequence[Row], level: str) -> list[Finding
     wrong = asked.wrong(hard, level)
     if not wrong:
         return []
+    if cut := clipped(asked, hard, level):
+        return [cut]
     explained = rounded.explain(asked.base(hard[0][0]), hard, level, asked.dtype)
     if explained:
         return [_finding(asked, hard, *explained, level)]
-    probe, values, y = wrong[0]
-    small, sums = shown(probe, values.y, y), [float(np_max(row[1].size)) ** 2 * row[1].cells for row in wrong]
+    probe, values, _ = wrong[0]
+    small, sums = fewest(asked, wrong[0], level), [float(np_max(row[1].size)) ** 2 * row[1].cells for row in wrong]
     if level == "float16" and min(sums) > LARGEST_HALF:
         evidence = f"only rows whose squares sum to more than {LARGEST_HALF:g} are wrong"
         fix, link = "square and sum in float32", "/inside?v=1&step=q"
@@ -111,7 +124,7 @@ def _range(asked: Examination, level: str) -> None:
     before = len(asked.failures)
     rows = _hard(asked, level, ("range",))
     lost, asked.failures[before:] = asked.failures[before:], []
-    if lost:
+    if lost and lost[0].text not in {each.text for each in asked.failures}:  # else size is not why
         asked.notes.append(f"Rows of size 1e30 or more fail ({lost[0].text}): a range limit.")
         return
     for row in asked.wrong(rows, level)[:1]:

@@ -69,6 +69,7 @@ class Kept:
 
 ONE_PASS = ("mu", "x2", "mean_x2", "mu2", "var")
 EVERY = ("x", "gamma", "beta", "eps", "mu", "c", "q", "var", "v", "r", "xhat", "scaled", "y")
+BEFORE_GAMMA = ("x", "eps", "mu", "c", "q", "var", "v", "std", "xhat")
 KEPT: Sequence[Kept] = (
     Kept("variance-in-{0}", "the variance is rounded to {1}", "var", forward, ("var",)),
     Kept("eps-in-{0}", "variance + eps is rounded to {1} before the root", "v", forward, ("v",)),
@@ -87,7 +88,12 @@ KEPT: Sequence[Kept] = (
     Kept("one-pass-in-{0}", "the variance is E[x^2] - E[x]^2, both terms in {1}", "var", _one_pass, ONE_PASS[2:]),
     Kept("one-pass-in-{0}", "the variance is E[x^2] - E[x]^2 in {1}", "var", _one_pass, ("mu", *ONE_PASS[2:])),
     Kept("xhat-in-{0}", "the normalized value is rounded to {1}", "xhat", forward, ("xhat",)),
+    Kept("gamma-in-{0}", "gamma is rounded to {1}", "scaled", forward, ("gamma",)),
+    Kept("beta-in-{0}", "beta is rounded to {1}", "y", forward, ("beta",)),
+    Kept("affine-in-{0}", "gamma and beta are rounded to {1}", "scaled", forward, ("gamma", "beta")),
+    Kept("y-in-{0}", "the output is rounded to {1}", "y", forward, ("y",)),
     Kept("x-in-{0}", "x is rounded to {1} first", "x", forward, ("x",)),
+    Kept("everything-in-{0}", "every step before gamma is rounded to {1}", "x", _with_root, BEFORE_GAMMA),
     Kept("everything-in-{0}", "every step is rounded to {1}", "x", forward, EVERY),
 )
 
