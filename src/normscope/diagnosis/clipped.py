@@ -99,13 +99,13 @@ def _finding(asked: Examination, rows: Sequence[Row], cut: Cut, level: str) -> F
     )
     ends = ", ".join(f"{end:g}" for end in (cut.low, cut.high))
     text = f"clip({'xhat' if cut.of == 'xhat' else 'y'}, {ends})"
-    smallest = min(wrong, key=lambda row: int(row[0].x.size))
+    plainest = min(wrong, key=lambda row: float(row[1].size.max()))
     return Finding(
         f"{cut.of}-clipped",
         f"{what} is cut off {cut.words}",
         evidence,
         f"{text} * gamma + beta" if cut.of == "xhat" else text,
         "leave every value: a row of n cells may hold xhat up to sqrt(n - 1)",
-        fewest(asked, smallest, level),
+        fewest(asked, plainest, level),
         "/inside?v=1&step=xhat" if cut.of == "xhat" else "/inside?v=1&step=y",
     )

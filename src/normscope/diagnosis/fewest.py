@@ -32,7 +32,8 @@ def _smaller(asked: Examination, row: Row, level: str) -> Row | None:
     fixed = {*dict(norm.sizes), *(norm.param_axes if asked.maker.features else ())}
     sizes = sizes_of(norm, row[0])
     for axis in (*norm.kept, *norm.over):
-        if axis in fixed or sizes[axis] == 1:
+        least = 2 if axis == norm.over[-1] else 1  # one cell alone is its own mean
+        if axis in fixed or sizes[axis] <= least:
             continue
         parts = [_part(row[0], norm, axis, part) for part in _parts(sizes[axis], axis in norm.kept)]
         for smaller in asked.wrong(asked.ask(parts), level):

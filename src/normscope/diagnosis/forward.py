@@ -5,12 +5,13 @@ from dataclasses import dataclass, replace
 
 from ..axes import Axes
 from .bounds import UNIT
+from .changes import Change
 from .clipped import clipped
 from .examination import LEVELS, Examination, Row, failed
 from .explained import decided, named
 from .instruments import Influence, influence, moves_with_shift
 from .localise import localised
-from .numerics import numerics, rounding
+from .numerics import beside, numerics, rounding
 from .permuted import permuted
 from .probes import Probe
 from .running import judge_running, tolerance
@@ -129,15 +130,22 @@ class Forward(Examination):
             reacting = self.base(here[0][0]).over
         level = self._arithmetic(here[0][0])
         forms, stays = self._forms(here, level), self._keeps_center()
-        found = self._explanations(here, level, reacting, forms, stays)
-        if found:
-            left = decided(self, here, found, level)
-            changed = left.explanations[0].changes
-            return [
-                replace(finding, reaction=seen.reaction) if seen and change.moves_cells else finding
-                for finding, change in zip(named(self, here, left, level), changed, strict=True)
-            ]
+        explained = self._explanations(here, level, reacting, forms, stays)
+        if explained:
+            left = decided(self, here, explained, level)
+            best = left.explanations[0]
+            told = zip(named(self, here, left, level), best.changes, strict=True)
+            found = [self._moved(rows, seen, *each) for each in told]
+            return [*found, *beside(self, best.definition, level)]
         return [localised(self, here, seen, forms, stays)]
+
+    def _moved(self, rows: Sequence[Row], seen: Influence | None, finding: Finding, change: Change) -> Finding:
+        """A finding on axes or blocks with the cells that react, and the ranks at which the function is right."""
+        if not change.moves_cells:
+            return finding
+        fine = [rank for rank in sorted({row[0].x.ndim for row in rows}) if self.is_right(self._of_rank(rows, rank))]
+        more = "".join(f"; on x of {rank} dimensions it is right" for rank in fine)
+        return replace(finding, evidence=finding.evidence + more, reaction=seen.reaction if seen else None)
 
     def _arithmetic(self, probe: Probe) -> str:
         """The format that it computes in: whether a change of x that float32 cannot hold is seen in y."""

@@ -8,12 +8,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from . import rounded
-from .bounds import UNIT, np_max
+from .bounds import UNIT, np_max, shares
 from .changes import Change
 from .clipped import clipped
+from .definition import Definition
 from .examination import Examination, Row
 from .fewest import fewest
 from .pattern import many_rows
+from .rounded import LEAST
+from .search import attempt
+from .shrink import shown
 from .verdict import Finding
 
 EXACT = 3.0  # a constant row whose mean is exact in every order of summation
@@ -21,6 +25,7 @@ LARGEST_HALF = 65504.0
 SEEN = 256  # units from which on the residue of a constant row is noted
 HARD = ("offset", "scale", "small variance")
 FURTHER = (*HARD, "outlier")
+PLAIN = ("both", "square", "", "own")  # center, spread, block and groups of a variance that may cancel
 ORDINARY = 30  # cells of a row at most, for the first suspicion
 MOST = 0.6  # of ordinary rows that must be nearly right, for a suspicion of rounding
 
@@ -54,6 +59,27 @@ def rounding(asked: Examination, rows: Sequence[Row], level: str) -> list[Findin
     every = [*rows, *_hard(asked, level, HARD)]
     found = rounded.explain(asked.base(rows[0][0]), every, level, asked.dtype)
     return [_finding(asked, every, *found, level)] if found else []
+
+
+def beside(asked: Examination, definition: Definition, level: str) -> list[Finding]:
+    """A variance that cancels, of a function that is wrong otherwise: hard rows against its own definition."""
+    is_plain = (definition.center, definition.spread, definition.block, definition.groups) == PLAIN
+    if not is_plain or definition.running or definition.twice or definition.before:
+        return []
+    rows = [
+        (probe, values, y)
+        for probe, _, y in _hard(asked, level, HARD)
+        if (values := attempt(definition, probe)) is not None
+    ]
+    off = [shares(values, y, level, asked.dtype) > 1 for _, values, y in rows]
+    found = rounded.cancelling(definition, rows, level, off) if sum(int(each.sum()) for each in off) >= LEAST else None
+    if not found:
+        return []
+    change, evidence = found
+    probe, values, y = next(row for each, row in zip(off, rows, strict=True) if each.any())
+    small = shown(probe, values.y, y)
+    name = f"{change.name}; found beside the other mistakes"
+    return [Finding(change.id, name, evidence, rounded.formula(change), change.fix, small, change.link)]
 
 
 def _hard(asked: Examination, level: str, names: Sequence[str]) -> list[Row]:

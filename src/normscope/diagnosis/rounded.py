@@ -169,7 +169,7 @@ def explain(
             best = part, change
     if best and best[0] >= ENOUGH:
         return best[1], f"gives {best[0]:.0%} of the {total} cells that are off"
-    return _cancelling(base, asked, computed, off)
+    return cancelling(base, asked, computed, off)
 
 
 def _given(
@@ -185,7 +185,9 @@ def _given(
     return given / max(total, 1)
 
 
-def _cancelling(base: Definition, asked: Any, computed: str, off: Any) -> tuple[Change, str] | None:
+def cancelling(
+    base: Definition, asked: Sequence[tuple[Probe, Values, Any]], computed: str, off: Sequence[Any]
+) -> tuple[Change, str] | None:
     """A one-pass variance: off only where the mean is large, and by no more than its cancellation allows."""
     import numpy as np
 
@@ -199,7 +201,7 @@ def _cancelling(base: Definition, asked: Any, computed: str, off: Any) -> tuple[
             continue
         room = 4 * UNIT[computed] * (values.cells + 10) * values.size**2
         with np.errstate(all="ignore"):
-            measured = added(values, y) - float(probe.eps or 0)
+            measured = added(values, y) - added(values, values.y)
         full = np.reshape(cells, values.full)
         lost = ~np.isfinite(np.reshape(np.asarray(y, np.float64), values.full))
         could_be_lost = np.broadcast_to(values.v + float(probe.eps or 0) <= room, values.full)

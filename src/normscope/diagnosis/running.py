@@ -75,7 +75,7 @@ def _update(norm: Any, probe: Probe, answer: Mapping[str, Any], name: str) -> Up
         "running_mean": {"mean": mean, "n mean": mean * n, "var": var},
         "running_var": {
             "var n-1": unbiased, "var": var, "std": np.sqrt(var), "std n-1": np.sqrt(unbiased), "var + eps": var + eps,
-            "var n-1 + eps": unbiased + eps, "mean square": var + mean**2, "1/sqrt(var + eps)": 1 / np.sqrt(var + eps),
+            "var n-1 + eps": unbiased + eps, "(var + eps) n-1": (var + eps) * n / (n - 1), "mean square": var + mean**2, "1/sqrt(var + eps)": 1 / np.sqrt(var + eps),
             "var n+1": var * n / (n + 1), "mean": mean, "n var": var * n,
         },
     }[name]  # fmt: skip
@@ -89,6 +89,7 @@ WORDS: Mapping[str, tuple[str, str]] = {
     "std n-1": ("running-std-stored", "the running variance takes the standard deviation"),
     "var + eps": ("running-variance-includes-eps", "the running variance takes the variance with eps, divided by n"),
     "var n-1 + eps": ("running-variance-includes-eps", "the running variance takes the variance with eps"),
+    "(var + eps) n-1": ("running-variance-includes-eps", "the running variance takes the variance with eps"),
     "mean square": ("running-mean-square-stored", "the running variance takes the mean square"),
     "1/sqrt(var + eps)": ("running-rstd-stored", "the running variance takes the reciprocal root"),
     "var n+1": ("running-variance-n-plus-1", "the running variance takes the variance divided by n + 1"),

@@ -126,7 +126,7 @@ class Search:
         """The shift test rules out whole families."""
         if self.keep_center is None or "center" not in change.fields:
             return True
-        return (change.fields["center"] in ("both",)) == self.keep_center
+        return (change.fields["center"] in ("both", "apart")) == self.keep_center
 
     def _pairs(self, start: Definition) -> Iterator[tuple[Change, ...]]:
         return combinations([change for change in self.candidates(start) if "block" not in change.fields], 2)
@@ -151,13 +151,24 @@ class Search:
         return not all(np.array_equal(np.broadcast_to(a, full), np.broadcast_to(b, full)) for a, b in pairs)
 
     def _solved(self, start: Definition) -> Iterator[tuple[Change, ...]]:
-        return self._solutions(start, ())
+        yield from self._solutions(start, ())
+        yield from self._outside(start, ())
+
+    def _outside(self, start: Definition, known: tuple[Change, ...]) -> Iterator[tuple[Change, ...]]:
+        """A constant after the root, of a function that takes no eps and has one of its own."""
+        if len({probe.eps for probe, _ in self.asked}) == 1 and start.division != changes.EPS_OUTSIDE:
+            every = self.candidates(start)
+            after = next((change for change in every if change.fields == {"division": changes.EPS_OUTSIDE}), None)
+            definition = after and _changed(start, (after,))
+            if after and definition:
+                yield from self._solutions(definition, (*known, after))
 
     def _solved_pairs(self, start: Definition) -> Iterator[tuple[Change, ...]]:
         for change in self.candidates(start):
             definition = _changed(start, (change,))
             if definition is not None and not definition.twice and self._matters(start, change):
                 yield from self._solutions(definition, (change,))
+                yield from self._outside(definition, (change,))
 
     def _solutions(self, start: Definition, known: tuple[Change, ...]) -> Iterator[tuple[Change, ...]]:
         """A foreign eps and a foreign factor, as the function's own numbers give them."""
@@ -172,6 +183,9 @@ class Search:
             found = changes.solved(divisor.factor, divisor.times, divisor.plus)
             if found and (start.factor == 1.0 or len(found) == 1):
                 yield (*known, *found)
+                definition = _changed(start, found)
+                if definition is not None and self.fits(definition):
+                    return  # what is solved beside the round numbers are their last digits
 
 
 def _changed(start: Definition, several: Sequence[Change]) -> Definition | None:
@@ -193,6 +207,7 @@ SHARED = (
     "count",
     "mean_count",
     "block",
+    "v_times",
     "running",
     "swapped",
     "scale",
