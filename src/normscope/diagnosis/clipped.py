@@ -63,7 +63,8 @@ def _bounds(rows: Sequence[Row], of: str, level: str, stored: str) -> tuple[floa
     """Where the cells that are off stand, below and above; None where they do not stand at two values."""
     import numpy as np
 
-    there, got, off = (np.concatenate(each) for each in zip(*(_cells(row, of, level, stored) for row in rows)))
+    cells = [_cells(row, of, level, stored) for row in rows]
+    there, got, off = (np.concatenate([each[at] for each in cells]) for at in range(3))
     if not np.isfinite(got[off]).all() or not off.any() or np.mean(~off) < INSIDE:
         return None
     ends = []

@@ -11,6 +11,7 @@ from .examination import LEVELS, Examination, Row, failed
 from .explained import decided, named
 from .instruments import Influence, influence, moves_with_shift
 from .localise import localised
+from .nearly import nearly
 from .numerics import beside, numerics, rounding
 from .permuted import permuted
 from .probes import Probe
@@ -92,7 +93,9 @@ class Forward(Examination):
             "the error bound"
         )
         takes = self.implementation.accepts
-        small = smallest(self.implementation, self.maker, probe.x.ndim, takes, layout=probe.layout, settled=self.with_eps)
+        small = smallest(
+            self.implementation, self.maker, probe.x.ndim, takes, layout=probe.layout, settled=self.with_eps
+        )
         return Finding(
             "ignores-offset-and-strides",
             "the buffer is read without the view's offset and strides",
@@ -118,8 +121,8 @@ class Forward(Examination):
         """What is wrong, at a rank where it is."""
         here = self._of_rank(rows, self._rank_of(rows))
         for level in LEVELS[self.dtype]:
-            if cut := clipped(self, here, level):
-                return [cut]
+            if known := nearly(self, here, level) or clipped(self, here, level):
+                return [known]
             if suspicion := rounding(self, here, level):
                 return suspicion
         seen = self._influence()
@@ -188,7 +191,9 @@ class Forward(Examination):
             answers = self.answers(probes)
             if answers is not None:
                 sets.append(list(zip(probes, answers, strict=True)))
-        return affine_forms(base, sets, level)[:FORMS_TRIED] if sets else None
+        forms = affine_forms(base, sets, level)
+        forms.sort(key=lambda form: form[0] != "0")  # fits only where xhat is 0, as every other factor does too
+        return forms[:FORMS_TRIED] if sets else None
 
     def _keeps_center(self) -> bool | None:
         """The fourth instrument: whether y stays when a constant is added to x; None where that says nothing."""

@@ -11,6 +11,7 @@ from .examination import Examination, Row
 from .fewest import fewest
 from .verdict import Finding
 
+LARGE = 0.5  # |xhat| from which on cells are a pattern of their own
 MOST = 0.7  # of the cells of a pattern that must be wrong: one may be right by chance
 
 
@@ -38,7 +39,7 @@ def pattern(asked: Examination, rows: Sequence[Row], level: str) -> str:
         return ""
     for holds, text in _patterns(masks):
         if all(holds(mask) for mask in masks):
-            return f"wrong alone are {text}"
+            return f"only these are wrong: {text}"
     return ""
 
 
@@ -91,12 +92,14 @@ def _patterns(masks: Sequence[Mask]) -> Iterator[tuple[Callable[[Mask], bool], s
     yield lambda mask: mask.fills(_all(mask, 0), _at(mask, 1, 0)), "the first cell of every row"
     yield lambda mask: mask.fills(_all(mask, 0), _at(mask, 1, -1)), "the last cell of every row"
     yield lambda mask: bool(np.array_equal(mask.wrong.any(1), ~mask.spread.any(1))), "rows without variance"
-    cell, row = min(map(min, cells)), min(map(min, rows))
+    cell, row = (min(int(each[0]) for each in part) for part in (cells, rows))
     if all(len(each) == 1 for each in cells):
         yield lambda mask: mask.fills(_all(mask, 0), _at(mask, 1, cell)), f"cell {cell} of every row"
     yield lambda mask: mask.fills(_all(mask, 0), _from(mask, 1, cell)), f"the cells of every row from cell {cell} on"
     yield lambda mask: mask.fills(_from(mask, 0, row), _all(mask, 1)), f"the rows from row {row} on"
     least = min(float(mask.xhat[mask.wrong].min()) for mask in masks)
+    if least < LARGE:
+        return
     yield lambda mask: not np.any(mask.xhat[~mask.wrong] >= least), f"cells whose |xhat| is {least:.3g} or more"
 
 

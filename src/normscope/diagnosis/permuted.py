@@ -45,5 +45,3 @@ def _what(row: Row) -> str:
     import numpy as np
 
     return "" if np.any(np.asarray(row[2], np.float64)) else "; every cell of y is 0"
-
-

@@ -72,6 +72,7 @@ EVERY = ("x", "gamma", "beta", "eps", "mu", "c", "q", "var", "v", "r", "xhat", "
 BEFORE_GAMMA = ("x", "eps", "mu", "c", "q", "var", "v", "std", "xhat")
 KEPT: Sequence[Kept] = (
     Kept("variance-in-{0}", "the variance is rounded to {1}", "var", forward, ("var",)),
+    Kept("eps-in-{0}", "eps is rounded to {1}", "v", forward, ("eps",)),
     Kept("eps-in-{0}", "variance + eps is rounded to {1} before the root", "v", forward, ("v",)),
     Kept("eps-in-{0}", "eps and the variance are rounded to {1} before the root", "v", _with_root, ("v", "std")),
     Kept("eps-in-{0}", "the variance, eps and the sum are rounded to {1}", "v", forward, ("var", "v", "eps")),

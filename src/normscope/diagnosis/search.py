@@ -20,6 +20,7 @@ from .probes import Probe
 
 Asked = tuple[Probe, Any]  # a probe and the y that came back
 MOST = 4  # explanations that are kept
+STILL = (("1", "0"), ("0", "0"))  # factor and summand, where no answer moves with gamma or beta
 NEAR = 2e-3  # of the largest answer: what a definition may be off on the screening probe
 
 
@@ -373,7 +374,7 @@ class _Lines:
         import numpy as np
 
         factor, more = self.scales[scale], self.shifts[shift]
-        if factor is None or more is None or (not self.moves and (scale, shift) != ("1", "0")):
+        if factor is None or more is None or (not self.moves and (scale, shift) not in STILL):
             return False
         with np.errstate(all="ignore"):
             xhat = (self.y[0] - more[0]) / factor[0] if scale != "0" else self.y[0] * 0

@@ -55,7 +55,8 @@ def _whole(probe: Probe) -> Probe:
 
 def smallest(
     implementation: Implementation, maker: Maker, rank: int, takes: frozenset[str], without: Definition | None = None,
-    wrong: Definition | None = None, layout: str = "contiguous", settled: Callable[[Probe], Probe] = lambda probe: probe,
+    wrong: Definition | None = None, layout: str = "contiguous",
+    settled: Callable[[Probe], Probe] = lambda probe: probe,
 ) -> Mapping[str, Any]:  # fmt: skip
     """The first small input on which the function differs from the norm, or two definitions from each other.
 
