@@ -86,6 +86,12 @@ def lost_in_copy(x, gamma, beta, eps):
     return y
 
 
+def lost_cells(x, gamma, beta, eps):
+    y = np.zeros_like(x)
+    y.reshape(-1)[:] = norm(x, gamma, beta, eps).ravel()
+    return y
+
+
 def variance_twice(x, gamma, beta, eps):
     return (x - x.mean(-1, keepdims=True)) / np.sqrt(2 * x.var(-1, keepdims=True) + eps) * gamma + beta
 
@@ -159,6 +165,7 @@ NAMED = {
     rows_as_they_are: {"rows-beyond-block"},
     rows_share: {"rows-beyond-block"},
     lost_in_copy: {"wrong-on-permuted-view"},
+    lost_cells: {"wrong-on-permuted-view"},
     variance_twice: {"variance-scaled"},
     own_variance_of_all: {"variance-over-wrong-axes"},
     mean_of_columns: {"mean-over-wrong-axes"},

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ..axes import Axes
+from . import permuted
 from .bounds import UNIT
 from .changes import Change
 from .clipped import clipped
@@ -13,7 +14,6 @@ from .instruments import Influence, influence, moves_with_shift
 from .localise import localised
 from .nearly import nearly
 from .numerics import beside, numerics, rounding
-from .permuted import permuted
 from .probes import Probe
 from .running import judge_running, tolerance
 from .search import Explanation, Search, affine_forms
@@ -79,12 +79,13 @@ class Forward(Examination):
         rows = self.ask(self.maker.layouts())
         for row in rows[1:]:
             if self.wrong([row], level):
-                return [self._layout_finding(row, level)]
+                is_copy = row[0].layout == "transposed" and not permuted.reads_buffer(self, row, level)
+                return [permuted.finding(self, row, level) if is_copy else self._layout_finding(row, level)]
         for probe, _, y in rows[1:]:
             if not np.array_equal(y, rows[0][2], equal_nan=y.dtype.kind == "f"):
                 self.notes.append(f"Last bits depend on the layout: a {probe.layout} view gives others.")
         self._batch_mates()
-        return permuted(self, level)
+        return permuted.judge_permuted(self, level)
 
     def _layout_finding(self, row: Row, level: str) -> Finding:
         probe, values, y = row
