@@ -59,6 +59,7 @@ class Maker:
     ranks: Sequence[int] = ()
     features: int | None = None
     rng: Any = field(init=False)
+    _hard: dict[str, dict[str, list[Probe]]] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         import numpy as np
@@ -221,6 +222,11 @@ class Maker:
 
     def numerics(self, computed: str) -> dict[str, list[Probe]]:
         """Rows that are hard in floating point, by what is hard about them, for a function that computes so."""
+        if computed not in self._hard:
+            self._hard[computed] = self._numerics(computed)
+        return self._hard[computed]
+
+    def _numerics(self, computed: str) -> dict[str, list[Probe]]:
         import numpy as np
 
         norm = self.fitted[0]
