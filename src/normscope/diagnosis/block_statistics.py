@@ -42,6 +42,11 @@ CUTS: Mapping[str, tuple[str, Cut]] = {
 }
 
 
+def whole_chunks(k: int) -> Cut:
+    """The largest multiple of k up to n."""
+    return lambda n: n // k * k
+
+
 def cut_rows(rows: Any, cut: Cut) -> tuple[Any, Any]:
     """The first cells of every row, and the rest."""
     k = cut(rows.shape[1])

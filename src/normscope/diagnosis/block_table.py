@@ -229,6 +229,7 @@ SINGLE: Mapping[str, tuple[Words, Rows]] = {
         of.previous_row,
     ),
 }
+TAILS = (4, 8)  # cells at a time, without a loop for the rest
 DROPPED = {
     "both": ("the statistics", True, True),
     "mean": ("the means", True, False),
@@ -291,6 +292,12 @@ def _lanes() -> Iterator[tuple[str, Block]]:
 def _single() -> Iterator[tuple[str, Block]]:
     for key, (words, rows) in SINGLE.items():
         yield key, Block(*words, rows)
+    for k in TAILS:
+        name = f"cells are read {k} at a time: the last n % {k} enter no statistic"
+        cut, fix = of.whole_chunks(k), "add the rest of the row in a loop"
+        for count, rows in (("their count", of.last_wins(cut, True)), ("n", of.only(cut, True))):
+            formula = f"mean and var = sums over x[:n // {k} * {k}] / {count}"
+            yield f"tail {k} over {count}", Block("tail-ignored", name, formula, fix, rows)
     for key, (what, *which) in DROPPED.items():
         name = f"the reduced axis is dropped, so {what} of rows are lined up with the columns"
         formula, fix = "x - mean(x, -1) without keepdims", "keep the reduced axis (keepdims=True)"

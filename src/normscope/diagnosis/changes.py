@@ -12,6 +12,8 @@ from .definition import Definition
 from .division import DIVISIONS
 
 INSIDE = "/inside?v=1&step="
+EPS_OUTSIDE = "sqrt(v) + eps"
+SAME = 1e-6  # of two numbers that were solved for
 STATISTICS = {"over", "mean_over", "center", "spread", "count", "mean_count", "block", "groups", "running"}
 
 
@@ -71,6 +73,7 @@ def axes_changes(base: Definition, reacting: Axes | None) -> Iterator[Change]:
                     "axes",
                     {"over": over},
                 )
+                yield from _apart(base, over)
                 yield Change(
                     "mean-over-wrong-axes",
                     f"the mean is taken over {axes}, not over {right}",
@@ -101,6 +104,17 @@ def axes_changes(base: Definition, reacting: Axes | None) -> Iterator[Change]:
             "axes",
             {"groups": "swapped"},
         )
+
+
+def _apart(base: Definition, over: Axes) -> Iterator[Change]:
+    """The mean over some axes, the variance over others, each about its own mean."""
+    if base.centered and base.norm.center:
+        fields = {"center": "apart", "over": over, "mean_over": base.over}
+        axes, right = " ".join(over), " ".join(base.over)
+        name, fix = f"the variance is taken over {axes}, not over {right}", f"take the variance over {right}"
+        yield Change("variance-over-wrong-axes", name, fix, "axes", fields)
+        name, fix = f"the mean is taken over {axes}, not over {right}", f"take the mean over {right}"
+        yield Change("mean-over-wrong-axes", name, fix, "axes", {"center": "apart", "mean_over": over})
 
 
 CENTERS: Mapping[tuple[str, str], tuple[str, str, str]] = {
@@ -331,7 +345,7 @@ def solved_eps(times: str | float, plus: float) -> Change:
         axis = "; -1 looks like an axis" if plus == -1 else ""
         return Change(
             "eps-fixed",
-            f"the eps argument is ignored; it behaves as eps = {plus:g}{axis}",
+            f"it behaves as eps = {plus:g}, whatever eps is due{axis}",
             "use the eps that is given",
             "v",
             {"eps_times": 0.0, "eps_plus": plus},
@@ -348,6 +362,18 @@ def solved_eps(times: str | float, plus: float) -> Change:
 def solved(factor: float, times: float, plus: float) -> tuple[Change, ...]:
     """The mistakes that a solved divisor is made of."""
     made: list[Change] = []
+    variance = factor**-2
+    if times and abs(factor - 1) > 1e-4 and factor > 0 and plus == 0 and abs(times * variance - 1) < SAME:
+        text = f"{variance:.6g}"
+        return (
+            Change(
+                "variance-scaled",
+                f"the variance counts {text} times: sqrt({text} * var + eps)",
+                "add eps to the variance as it is",
+                "var",
+                {"v_times": float(text)},
+            ),
+        )
     if (times, plus) != (1.0, 0.0):
         made.append(solved_eps(times, plus))
     if abs(factor - 1) > 1e-4:

@@ -30,7 +30,8 @@ class Definition:
 
     norm       the right norm, its pattern written out; over and center say what is reduced and centered instead
     over       the axes of the spread; mean_over those of the mean, where they differ
-    center     which the mean is taken from: "both", "neither", "numerator" or "spread"
+    center     which the mean is taken from: "both", "neither", "numerator" or "spread"; "apart": from the spread
+               another mean, over the axes of the spread
     spread     "square": mean of the squares, "abs": mean absolute value, "max": largest absolute value,
                "less mean": mean of the squares less the mean, "plus mean": plus the squared mean,
                "reversed": squared mean less the mean of the squares
@@ -38,6 +39,7 @@ class Definition:
                the first axis; mean_count likewise for the mean
     block      a key of BLOCKS: statistics that no program has
     groups     how the channels of a GroupNorm are split: "own", "interleaved", "swapped"
+    v_times    what the spread is multiplied by
     running    the statistics are given, not taken from x; swapped: each is taken for the other
     division   a key of DIVISIONS; eps_times and eps_plus make the eps that it gets
     factor     what xhat is multiplied by: a key of FACTORS or a number
@@ -55,6 +57,7 @@ class Definition:
     mean_count: str = "n"
     block: str = ""
     groups: str = "own"
+    v_times: float = 1.0
     running: bool = False
     swapped: bool = False
     division: str = "sqrt(v + eps)"
@@ -69,7 +72,7 @@ class Definition:
     @property
     def centered(self) -> bool:
         """Whether the numerator is."""
-        return self.center in ("both", "numerator")
+        return self.center in ("both", "numerator", "apart")
 
 
 def right(norm: Norm, takes: frozenset[str] = frozenset({"gamma", "beta"})) -> Definition:
@@ -133,6 +136,7 @@ def evaluate(definition: Definition, probe: Probe) -> Values:
         shift = _parameter(definition, "shift", probe, sizes)
         read = x * scale + shift if definition.before else x
         c, v = statistics(definition, probe, read, sizes)
+        v = v * definition.v_times
         xhat = divided(definition, probe, read, c, v, sizes)
         if definition.twice:
             xhat = divided(definition, probe, xhat, *statistics(definition, probe, xhat, sizes), sizes)
@@ -222,6 +226,8 @@ def statistics_program(
         mean = build.let("mu_factor", "mul", "mu", "mean_factor")
     centered = build.let("c", "sub", "x", mean)
     of = centered if center in ("both", "spread") else "x"
+    if center == "apart":
+        of = build.let("c_own", "sub", "x", build.let("mu_own", "mean", "x", over=over))
     less = 1 if count == "n - 1" else 0
     name = "v" if count in ("n", "n - 1") else "v_mean"
     if spread == "square":

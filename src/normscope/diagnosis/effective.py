@@ -50,11 +50,14 @@ def solve_divisor(definition: Definition, asked: Sequence[tuple[Probe, Any]], un
     if definition.division not in ROOT:
         return None
     outside = definition.division == ROOT[1]
+    is_one_eps = len({probe.eps for probe, _ in asked}) == 1  # then no more than their sum can be told
     equations = []
     for probe, y in asked:
         part = _equations(definition, probe, y, outside)
         if part is None:
             return None
+        if is_one_eps:
+            part[0][:, 1] = 0
         if len(part[1]):
             equations.append(part)
             if len(equations) == 1 and _solved(part[0][:, [0, 2]], part[1], unit) is None:

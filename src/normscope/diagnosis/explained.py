@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 from .bounds import share
 from .changes import Change
 from .examination import Examination, Row
+from .fewest import fewest
 from .formula import formula
 from .probes import Probe
 from .search import Explanation, attempt
-from .shrink import shown, smallest
+from .shrink import smallest
 from .verdict import Finding
 
 APART = 2  # bounds
@@ -75,8 +76,7 @@ def _finding(
         f"this definition by {max(held):.2g}{more}"
     )
     rank, takes = rows[0][0].x.ndim, asked.implementation.accepts
-    small = smallest(asked.implementation, asked.maker, rank, takes, without, best.definition)
+    small = smallest(asked.implementation, asked.maker, rank, takes, without, best.definition, settled=asked.with_eps)
     if not small:
-        probe, values, y = max(rows, key=lambda row: asked.worst(row, level))
-        small = shown(probe, values.y, y)
+        small = fewest(asked, max(rows, key=lambda row: asked.worst(row, level)), level)
     return Finding(change.id, change.name, evidence, formula(best.definition), change.fix, small, change.link)

@@ -57,7 +57,7 @@ def _numerator(definition: Definition) -> str:
 def _spread(definition: Definition) -> str:
     if definition.running:
         return "running_mean" if definition.swapped else "running_var"
-    of = "x - mean" if definition.center in ("both", "spread") else "x"
+    of = "x - mean" if definition.center in ("both", "spread", "apart") else "x"
     named = {
         "square": "mean(x^2)" if of == "x" else "var",
         "abs": f"mean(|{of}|)",
@@ -70,6 +70,8 @@ def _spread(definition: Definition) -> str:
     if definition.count != "n":
         short = definition.count.replace(" ", "")
         text = {"n - 1": f"{text}_{{n-1}}", "1": f"(n * {text})"}.get(definition.count, f"({text} * n / ({short}))")
+    if definition.v_times != 1:
+        text = f"{definition.v_times:g} * {text}"
     where = f" over {' '.join(definition.over)}" if definition.over != definition.norm.over else ""
     groups = "" if definition.groups == "own" else f" of {definition.groups} groups"
     return f"{text}{where}{groups}"

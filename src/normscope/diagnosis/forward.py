@@ -4,14 +4,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ..axes import Axes
+from . import permuted
 from .bounds import UNIT
+from .changes import Change
+from .clipped import clipped
 from .examination import LEVELS, Examination, Row
 from .explained import decided, named
 from .failing import failed
 from .first_look import stub, unsteady
 from .instruments import Influence, influence, moves_with_shift
 from .localise import localised
-from .numerics import numerics, rounding
+from .nearly import nearly
+from .numerics import beside, numerics, rounding
 from .probes import Probe
 from .running import judge_running, tolerance
 from .search import Explanation, Search, affine_forms
@@ -81,12 +85,13 @@ class Forward(Examination):
         rows = self.ask(self.maker.layouts())
         for row in rows[1:]:
             if self.wrong([row], level):
-                return [self._layout_finding(row, level)]
+                is_copy = row[0].layout == "transposed" and not permuted.reads_buffer(self, row, level)
+                return [permuted.finding(self, row, level) if is_copy else self._layout_finding(row, level)]
         for probe, _, y in rows[1:]:
             if not np.array_equal(y, rows[0][2], equal_nan=y.dtype.kind == "f"):
                 self.notes.append(f"Last bits depend on the layout: a {probe.layout} view gives others.")
         self._batch_mates()
-        return []
+        return permuted.judge_permuted(self, level)
 
     def _layout_finding(self, row: Row, level: str) -> Finding:
         probe, values, y = row
@@ -95,7 +100,9 @@ class Forward(Examination):
             "the error bound"
         )
         takes = self.implementation.accepts
-        small = smallest(self.implementation, self.maker, probe.x.ndim, takes, layout=probe.layout)
+        small = smallest(
+            self.implementation, self.maker, probe.x.ndim, takes, layout=probe.layout, settled=self.with_eps
+        )
         return Finding(
             "ignores-offset-and-strides",
             "the buffer is read without the view's offset and strides",
@@ -121,6 +128,8 @@ class Forward(Examination):
         """What is wrong, at a rank where it is."""
         here = self._of_rank(rows, self._rank_of(rows))
         for level in LEVELS[self.dtype]:
+            if known := nearly(self, here, level) or clipped(self, here, level):
+                return [known]
             if suspicion := rounding(self, here, level):
                 return suspicion
         seen = self._influence()
@@ -131,15 +140,22 @@ class Forward(Examination):
             reacting = self.base(here[0][0]).over
         level = self._arithmetic(here[0][0])
         forms, stays = self._forms(here, level), self._keeps_center()
-        found = self._explanations(here, level, reacting, forms, stays)
-        if found:
-            left = decided(self, here, found, level)
-            changed = left.explanations[0].changes
-            return [
-                replace(finding, reaction=seen.reaction) if seen and change.moves_cells else finding
-                for finding, change in zip(named(self, here, left, level), changed, strict=True)
-            ]
+        explained = self._explanations(here, level, reacting, forms, stays)
+        if explained:
+            left = decided(self, here, explained, level)
+            best = left.explanations[0]
+            told = zip(named(self, here, left, level), best.changes, strict=True)
+            found = [self._moved(rows, seen, *each) for each in told]
+            return [*found, *beside(self, best.definition, level)]
         return [localised(self, here, seen, forms, stays)]
+
+    def _moved(self, rows: Sequence[Row], seen: Influence | None, finding: Finding, change: Change) -> Finding:
+        """A finding on axes or blocks with the cells that react, and the ranks at which the function is right."""
+        if not change.moves_cells:
+            return finding
+        fine = [rank for rank in sorted({row[0].x.ndim for row in rows}) if self.is_right(self._of_rank(rows, rank))]
+        more = "".join(f"; on x of {rank} dimensions it is right" for rank in fine)
+        return replace(finding, evidence=finding.evidence + more, reaction=seen.reaction if seen else None)
 
     def _arithmetic(self, probe: Probe) -> str:
         """The format that it computes in: whether a change of x that float32 cannot hold is seen in y."""
@@ -182,7 +198,9 @@ class Forward(Examination):
             answers = self.answers(probes)
             if answers is not None:
                 sets.append(list(zip(probes, answers, strict=True)))
-        return affine_forms(base, sets, level)[:FORMS_TRIED] if sets else None
+        forms = affine_forms(base, sets, level)
+        forms.sort(key=lambda form: form[0] != "0")  # fits only where xhat is 0, as every other factor does too
+        return forms[:FORMS_TRIED] if sets else None
 
     def _keeps_center(self) -> bool | None:
         """The fourth instrument: whether y stays when a constant is added to x; None where that says nothing."""

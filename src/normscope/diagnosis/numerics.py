@@ -8,9 +8,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from . import rounded
-from .bounds import UNIT, np_max
+from .bounds import UNIT, np_max, shares
 from .changes import Change
+from .clipped import clipped
+from .definition import Definition
 from .examination import Examination, Row
+from .fewest import fewest
+from .pattern import many_rows
+from .rounded import LEAST
+from .search import attempt
 from .shrink import shown
 from .verdict import Finding
 
@@ -18,19 +24,30 @@ EXACT = 3.0  # a constant row whose mean is exact in every order of summation
 LARGEST_HALF = 65504.0
 SEEN = 256  # units from which on the residue of a constant row is noted
 HARD = ("offset", "scale", "small variance")
+FURTHER = (*HARD, "outlier")
+PLAIN = ("both", "square", "", "own")  # center, spread, block and groups of a variance that may cancel
 ORDINARY = 30  # cells of a row at most, for the first suspicion
 MOST = 0.6  # of ordinary rows that must be nearly right, for a suspicion of rounding
 
 
 def numerics(asked: Examination, level: str) -> list[Finding]:
     """Findings on hard rows of a function that is right on ordinary ones."""
-    hard = _hard(asked, level, HARD)
-    found = _beyond(asked, hard, level)
+    hard = [*_hard(asked, level, FURTHER), *_parameters(asked, level)]
+    found = [*_beyond(asked, hard, level), *many_rows(asked, _hard(asked, level, ("many rows",)), level)]
     _constant_rows(asked, level)
     _range(asked, level)
     if not found:
         _say_share(asked, hard, level)
     return found
+
+
+def _parameters(asked: Examination, level: str) -> list[Row]:
+    """gamma and beta with every digit of the dtype; what holds them in float32 is a note, as a layer's weights are."""
+    rows = _hard(asked, level, ("parameters",))
+    if asked.wrong(rows, level) and not asked.wrong(rows, "float32"):
+        asked.notes.append(f"gamma or beta is rounded to float32, though x is {asked.dtype}.")
+        return []
+    return rows
 
 
 def rounding(asked: Examination, rows: Sequence[Row], level: str) -> list[Finding]:
@@ -44,14 +61,34 @@ def rounding(asked: Examination, rows: Sequence[Row], level: str) -> list[Findin
     return [_finding(asked, every, *found, level)] if found else []
 
 
+def beside(asked: Examination, definition: Definition, level: str) -> list[Finding]:
+    """A variance that cancels, of a function that is wrong otherwise: hard rows against its own definition."""
+    is_plain = (definition.center, definition.spread, definition.block, definition.groups) == PLAIN
+    if not is_plain or definition.running or definition.twice or definition.before:
+        return []
+    rows = [
+        (probe, values, y)
+        for probe, _, y in _hard(asked, level, HARD)
+        if (values := attempt(definition, probe)) is not None
+    ]
+    off = [shares(values, y, level, asked.dtype) > 1 for _, values, y in rows]
+    found = rounded.cancelling(definition, rows, level, off) if sum(int(each.sum()) for each in off) >= LEAST else None
+    if not found:
+        return []
+    change, evidence = found
+    probe, values, y = next(row for each, row in zip(off, rows, strict=True) if each.any())
+    small = shown(probe, values.y, y)
+    name = f"{change.name}; found beside the other mistakes"
+    return [Finding(change.id, name, evidence, rounded.formula(change), change.fix, small, change.link)]
+
+
 def _hard(asked: Examination, level: str, names: Sequence[str]) -> list[Row]:
     made = asked.maker.numerics(level)
     return asked.ask([probe for name in names for probe in made[name]])
 
 
 def _finding(asked: Examination, rows: Sequence[Row], change: Change, evidence: str, level: str) -> Finding:
-    probe, values, y = min(asked.wrong(rows, level), key=lambda row: int(row[0].x.size))
-    small = shown(probe, values.y, y)
+    small = fewest(asked, min(asked.wrong(rows, level), key=lambda row: int(row[0].x.size)), level)
     return Finding(change.id, change.name, evidence, rounded.formula(change), change.fix, small, change.link)
 
 
@@ -60,11 +97,13 @@ def _beyond(asked: Examination, hard: Sequence[Row], level: str) -> list[Finding
     wrong = asked.wrong(hard, level)
     if not wrong:
         return []
+    if cut := clipped(asked, hard, level):
+        return [cut]
     explained = rounded.explain(asked.base(hard[0][0]), hard, level, asked.dtype)
     if explained:
         return [_finding(asked, hard, *explained, level)]
-    probe, values, y = wrong[0]
-    small, sums = shown(probe, values.y, y), [float(np_max(row[1].size)) ** 2 * row[1].cells for row in wrong]
+    probe, values, _ = wrong[0]
+    small, sums = fewest(asked, wrong[0], level), [float(np_max(row[1].size)) ** 2 * row[1].cells for row in wrong]
     if level == "float16" and min(sums) > LARGEST_HALF:
         evidence = f"only rows whose squares sum to more than {LARGEST_HALF:g} are wrong"
         fix, link = "square and sum in float32", "/inside?v=1&step=q"
@@ -111,7 +150,7 @@ def _range(asked: Examination, level: str) -> None:
     before = len(asked.failures)
     rows = _hard(asked, level, ("range",))
     lost, asked.failures[before:] = asked.failures[before:], []
-    if lost:
+    if lost and lost[0].text not in {each.text for each in asked.failures}:  # else size is not why
         asked.notes.append(f"Rows of size 1e30 or more fail ({lost[0].text}): a range limit.")
         return
     for row in asked.wrong(rows, level)[:1]:

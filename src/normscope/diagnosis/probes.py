@@ -21,6 +21,7 @@ LAYOUTS = {
     "offset": "a slice that starts inside a larger buffer",
     "step": "every second cell of a buffer",
     "transposed": "the transposed view of a buffer in the other order",
+    "permuted": "a view with its first two axes exchanged",
 }
 
 
@@ -71,6 +72,8 @@ def laid_out(x: Any, layout: str) -> Any:
         return wide[..., ::2]
     if layout == "transposed":
         return np.ascontiguousarray(x.T).T
+    if layout == "permuted":
+        return np.ascontiguousarray(x.swapaxes(0, 1)).swapaxes(0, 1)
     return np.ascontiguousarray(x)
 
 

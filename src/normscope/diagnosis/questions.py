@@ -12,6 +12,7 @@ from typing import Any
 
 from ..axes import ELLIPSIS
 from ..norm import Norm
+from .blocks import back, rows_of
 from .probes import Probe
 
 RANKS = {"BatchNorm": (2, 4), "InstanceNorm": (3, 4), "GroupNorm": (4, 3, 2)}
@@ -21,6 +22,8 @@ NEAR, ABOVE = 0.5, 32.0  # eps: near the variances, above every std
 SMALL = 2.0**-9  # factor of rows whose variance is near 1e-5
 TINY = 2.0**-20  # near 1e-12
 NARROW = ("float16", "bfloat16")
+LONG, MANY = 401, 131  # cells of a row in which xhat may reach 20; rows
+OUTLIERS = (60.0, -60.0, 55.0, -55.0, 50.0, -50.0)
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,7 @@ class Maker:
     ranks: Sequence[int] = ()
     features: int | None = None
     rng: Any = field(init=False)
+    _hard: dict[str, dict[str, list[Probe]]] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         import numpy as np
@@ -218,6 +222,11 @@ class Maker:
 
     def numerics(self, computed: str) -> dict[str, list[Probe]]:
         """Rows that are hard in floating point, by what is hard about them, for a function that computes so."""
+        if computed not in self._hard:
+            self._hard[computed] = self._numerics(computed)
+        return self._hard[computed]
+
+    def _numerics(self, computed: str) -> dict[str, list[Probe]]:
         import numpy as np
 
         norm = self.fitted[0]
@@ -238,8 +247,38 @@ class Maker:
             "constant": constants,
             "small variance": [] if is_narrow else [self.probe(at, self.x(at, TINY), eps) for eps in (1e-12, 1e-6)],
         }
+        made |= {"parameters": self._full_mantissa(at), "outlier": self._outliers(), "many rows": self._many_rows()}
         large = {"float64": (1e30, 1e200), "float32": (1e30,), "bfloat16": (1e30,)}.get(self.dtype, ())
         return made | {"range": [self.probe(at, self.x(at, factor), 1e-5) for factor in large]}
+
+    def _full_mantissa(self, at: Sizes) -> list[Probe]:
+        """gamma and beta that no shorter format holds."""
+        shape = at.norm.param_shape(at.sizes)
+        gamma, beta = (self._parameter(shape, size) for size in (1.1 / 3, 0.7 / 3))
+        return [self.probe(at, self.x(at), NEAR, gamma, beta)] if at.norm.param_axes else []
+
+    def _outliers(self) -> list[Probe]:
+        """One cell of a long row far from the others, and a large gamma: large xhat and y of both signs."""
+        norm = self.fitted[0]
+        if self.features or norm.sizes:
+            return []
+        at = self.sizes(norm, LONG, (len(OUTLIERS),))
+        x = self.cells(at.full)
+        rows = rows_of(x, norm)
+        for place in range(len(rows)):
+            rows[place, 3 * place] = OUTLIERS[place % len(OUTLIERS)]
+        x = back(rows, x, norm).reshape(at.shape)
+        return [self.probe(at, x, NEAR, self._parameter(norm.param_shape(at.sizes), 8.0))]
+
+    def _many_rows(self) -> list[Probe]:
+        """More rows than a block holds, of few cells."""
+        norm = self.fitted[0]
+        at = self.sizes(norm, WIDTHS[2], (MANY, 1))
+        free = [axis for axis in norm.kept if axis not in dict(norm.sizes)]
+        if not free or (self.features and free[0] in norm.param_axes):
+            return []
+        at = Sizes(norm, {**at.sizes, free[0]: MANY})
+        return [self.probe(at, self.x(at), NEAR)]
 
     def influence(self) -> tuple[list[Probe], list[tuple[int, ...]]]:
         """A probe of the highest rank and the same with one cell changed each; and which cells those are."""
@@ -263,6 +302,16 @@ class Maker:
         at = self.sizes(self.fitted[0], WIDTHS[1])
         first = self.probe(at, self.x(at), NEAR)
         return [first, *(first.but(layout=layout) for layout in ("offset", "step", "transposed"))]
+
+    def permuted(self) -> list[Probe]:
+        """One x of every rank from 3 on, in one piece and as a view with its first axes exchanged."""
+        made = []
+        for norm in self.fitted:
+            at = self.sizes(norm, WIDTHS[0])
+            if len(at.shape) > 2:
+                first = self.probe(at, self.x(at), NEAR)
+                made += [first, first.but(layout="permuted")]
+        return made
 
     def more(self, norm: Norm) -> list[Probe]:
         """Other widths, scales and eps, on which two explanations of the same answers may differ."""

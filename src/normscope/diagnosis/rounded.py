@@ -69,8 +69,10 @@ class Kept:
 
 ONE_PASS = ("mu", "x2", "mean_x2", "mu2", "var")
 EVERY = ("x", "gamma", "beta", "eps", "mu", "c", "q", "var", "v", "r", "xhat", "scaled", "y")
+BEFORE_GAMMA = ("x", "eps", "mu", "c", "q", "var", "v", "std", "xhat")
 KEPT: Sequence[Kept] = (
     Kept("variance-in-{0}", "the variance is rounded to {1}", "var", forward, ("var",)),
+    Kept("eps-in-{0}", "eps is rounded to {1}", "v", forward, ("eps",)),
     Kept("eps-in-{0}", "variance + eps is rounded to {1} before the root", "v", forward, ("v",)),
     Kept("eps-in-{0}", "eps and the variance are rounded to {1} before the root", "v", _with_root, ("v", "std")),
     Kept("eps-in-{0}", "the variance, eps and the sum are rounded to {1}", "v", forward, ("var", "v", "eps")),
@@ -87,7 +89,12 @@ KEPT: Sequence[Kept] = (
     Kept("one-pass-in-{0}", "the variance is E[x^2] - E[x]^2, both terms in {1}", "var", _one_pass, ONE_PASS[2:]),
     Kept("one-pass-in-{0}", "the variance is E[x^2] - E[x]^2 in {1}", "var", _one_pass, ("mu", *ONE_PASS[2:])),
     Kept("xhat-in-{0}", "the normalized value is rounded to {1}", "xhat", forward, ("xhat",)),
+    Kept("gamma-in-{0}", "gamma is rounded to {1}", "scaled", forward, ("gamma",)),
+    Kept("beta-in-{0}", "beta is rounded to {1}", "y", forward, ("beta",)),
+    Kept("affine-in-{0}", "gamma and beta are rounded to {1}", "scaled", forward, ("gamma", "beta")),
+    Kept("y-in-{0}", "the output is rounded to {1}", "y", forward, ("y",)),
     Kept("x-in-{0}", "x is rounded to {1} first", "x", forward, ("x",)),
+    Kept("everything-in-{0}", "every step before gamma is rounded to {1}", "x", _with_root, BEFORE_GAMMA),
     Kept("everything-in-{0}", "every step is rounded to {1}", "x", forward, EVERY),
 )
 
@@ -163,7 +170,7 @@ def explain(
             best = part, change
     if best and best[0] >= ENOUGH:
         return best[1], f"gives {best[0]:.0%} of the {total} cells that are off"
-    return _cancelling(base, asked, computed, off)
+    return cancelling(base, asked, computed, off)
 
 
 def _given(
@@ -179,7 +186,9 @@ def _given(
     return given / max(total, 1)
 
 
-def _cancelling(base: Definition, asked: Any, computed: str, off: Any) -> tuple[Change, str] | None:
+def cancelling(
+    base: Definition, asked: Sequence[tuple[Probe, Values, Any]], computed: str, off: Sequence[Any]
+) -> tuple[Change, str] | None:
     """A one-pass variance: off only where the mean is large, and by no more than its cancellation allows."""
     import numpy as np
 
@@ -193,7 +202,7 @@ def _cancelling(base: Definition, asked: Any, computed: str, off: Any) -> tuple[
             continue
         room = 4 * UNIT[computed] * (values.cells + 10) * values.size**2
         with np.errstate(all="ignore"):
-            measured = added(values, y) - float(probe.eps or 0)
+            measured = added(values, y) - added(values, values.y)
         full = np.reshape(cells, values.full)
         lost = ~np.isfinite(np.reshape(np.asarray(y, np.float64), values.full))
         could_be_lost = np.broadcast_to(values.v + float(probe.eps or 0) <= room, values.full)

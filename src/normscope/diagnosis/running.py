@@ -1,7 +1,8 @@
 """The running statistics that a BatchNorm in training returns: each is a * old + b * batch; a and b are measured."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 from ..steps import STATISTICS
@@ -9,9 +10,10 @@ from .bounds import UNIT
 from .definition import evaluate, places, right
 from .probes import Failure, Implementation, Probe
 from .questions import NEAR, WIDTHS, Maker
-from .shrink import digits
+from .shrink import SEEN, candidates, digits
 from .verdict import Finding
 
+SMALL = 24  # small updates that are tried
 MOMENTA = (0.25, 0.125)
 LINK = "/axes"
 WEIGHTS: Mapping[str, Callable[[float], float]] = {
@@ -56,9 +58,27 @@ def judge_running(implementation: Implementation, maker: Maker, tolerance: float
     found: dict[str, Finding] = {}
     for name in STATISTICS:
         updates = [_update(norm, probe, answer, name) for probe, answer in zip(probes, answers, strict=True)]  # type: ignore[arg-type]
-        for finding in _judged(name, updates, tolerance):
-            found.setdefault(finding.id, finding)
+        judged = _judged(name, updates, tolerance)
+        small = _smallest(implementation, maker, name) if judged else {}
+        for finding in judged:
+            found.setdefault(finding.id, replace(finding, input=small or finding.input))
     return list(found.values())
+
+
+def _smallest(implementation: Implementation, maker: Maker, name: str) -> dict[str, Any]:
+    """The first small update that is off; empty where none is."""
+    import numpy as np
+
+    norm = maker.fitted[0]
+    probes = list(islice(candidates(maker, len(norm.layout.dims)), SMALL))
+    for probe, answer in zip(probes, implementation.run(probes), strict=True):
+        if isinstance(answer, Failure) or name not in answer:
+            continue
+        update = _update(norm, probe, answer, name)
+        there = _right(update, next(iter(update.batch)))
+        if update.new.shape == there.shape and np.any(np.abs(update.new - there) > SEEN * np.max(np.abs(there))):
+            return _shown(update, name)
+    return {}
 
 
 def _update(norm: Any, probe: Probe, answer: Mapping[str, Any], name: str) -> Update:
@@ -75,7 +95,8 @@ def _update(norm: Any, probe: Probe, answer: Mapping[str, Any], name: str) -> Up
         "running_mean": {"mean": mean, "n mean": mean * n, "var": var},
         "running_var": {
             "var n-1": unbiased, "var": var, "std": np.sqrt(var), "std n-1": np.sqrt(unbiased), "var + eps": var + eps,
-            "var n-1 + eps": unbiased + eps, "mean square": var + mean**2, "1/sqrt(var + eps)": 1 / np.sqrt(var + eps),
+            "var n-1 + eps": unbiased + eps, "(var + eps) n-1": (var + eps) * n / (n - 1),
+            "mean square": var + mean**2, "1/sqrt(var + eps)": 1 / np.sqrt(var + eps),
             "var n+1": var * n / (n + 1), "mean": mean, "n var": var * n,
         },
     }[name]  # fmt: skip
@@ -89,6 +110,7 @@ WORDS: Mapping[str, tuple[str, str]] = {
     "std n-1": ("running-std-stored", "the running variance takes the standard deviation"),
     "var + eps": ("running-variance-includes-eps", "the running variance takes the variance with eps, divided by n"),
     "var n-1 + eps": ("running-variance-includes-eps", "the running variance takes the variance with eps"),
+    "(var + eps) n-1": ("running-variance-includes-eps", "the running variance takes the variance with eps"),
     "mean square": ("running-mean-square-stored", "the running variance takes the mean square"),
     "1/sqrt(var + eps)": ("running-rstd-stored", "the running variance takes the reciprocal root"),
     "var n+1": ("running-variance-n-plus-1", "the running variance takes the variance divided by n + 1"),

@@ -20,6 +20,7 @@ from .probes import Probe
 
 Asked = tuple[Probe, Any]  # a probe and the y that came back
 MOST = 4  # explanations that are kept
+STILL = (("1", "0"), ("0", "0"))  # factor and summand, where no answer moves with gamma or beta
 NEAR = 2e-3  # of the largest answer: what a definition may be off on the screening probe
 
 
@@ -126,7 +127,7 @@ class Search:
         """The shift test rules out whole families."""
         if self.keep_center is None or "center" not in change.fields:
             return True
-        return (change.fields["center"] in ("both",)) == self.keep_center
+        return (change.fields["center"] in ("both", "apart")) == self.keep_center
 
     def _pairs(self, start: Definition) -> Iterator[tuple[Change, ...]]:
         return combinations([change for change in self.candidates(start) if "block" not in change.fields], 2)
@@ -151,13 +152,24 @@ class Search:
         return not all(np.array_equal(np.broadcast_to(a, full), np.broadcast_to(b, full)) for a, b in pairs)
 
     def _solved(self, start: Definition) -> Iterator[tuple[Change, ...]]:
-        return self._solutions(start, ())
+        yield from self._solutions(start, ())
+        yield from self._outside(start, ())
+
+    def _outside(self, start: Definition, known: tuple[Change, ...]) -> Iterator[tuple[Change, ...]]:
+        """A constant after the root, of a function that takes no eps and has one of its own."""
+        if len({probe.eps for probe, _ in self.asked}) == 1 and start.division != changes.EPS_OUTSIDE:
+            every = self.candidates(start)
+            after = next((change for change in every if change.fields == {"division": changes.EPS_OUTSIDE}), None)
+            definition = after and _changed(start, (after,))
+            if after and definition:
+                yield from self._solutions(definition, (*known, after))
 
     def _solved_pairs(self, start: Definition) -> Iterator[tuple[Change, ...]]:
         for change in self.candidates(start):
             definition = _changed(start, (change,))
             if definition is not None and not definition.twice and self._matters(start, change):
                 yield from self._solutions(definition, (change,))
+                yield from self._outside(definition, (change,))
 
     def _solutions(self, start: Definition, known: tuple[Change, ...]) -> Iterator[tuple[Change, ...]]:
         """A foreign eps and a foreign factor, as the function's own numbers give them."""
@@ -172,6 +184,9 @@ class Search:
             found = changes.solved(divisor.factor, divisor.times, divisor.plus)
             if found and (start.factor == 1.0 or len(found) == 1):
                 yield (*known, *found)
+                definition = _changed(start, found)
+                if definition is not None and self.fits(definition):
+                    return  # what is solved beside the round numbers are their last digits
 
 
 def _changed(start: Definition, several: Sequence[Change]) -> Definition | None:
@@ -193,6 +208,7 @@ SHARED = (
     "count",
     "mean_count",
     "block",
+    "v_times",
     "running",
     "swapped",
     "scale",
@@ -358,7 +374,7 @@ class _Lines:
         import numpy as np
 
         factor, more = self.scales[scale], self.shifts[shift]
-        if factor is None or more is None or (not self.moves and (scale, shift) != ("1", "0")):
+        if factor is None or more is None or (not self.moves and (scale, shift) not in STILL):
             return False
         with np.errstate(all="ignore"):
             xhat = (self.y[0] - more[0]) / factor[0] if scale != "0" else self.y[0] * 0

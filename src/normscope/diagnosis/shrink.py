@@ -1,11 +1,10 @@
 """The smallest input that shows a mistake: few rows, few features, small whole numbers."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
 from .definition import Definition, right
-from .examination import own_eps
 from .probes import Failure, Implementation, Probe
 from .questions import Maker, Sizes
 from .search import attempt
@@ -30,13 +29,15 @@ def candidates(maker: Maker, rank: int) -> Iterator[Probe]:
 
 
 def _sized(maker: Maker, norm: Any, width: int, kept: Sequence[int]) -> Sizes:
-    if maker.features or norm.sizes:
+    if maker.features:
         return maker.sizes(norm, width)
+    known = dict(norm.sizes)
     rest = iter(kept)
     over = iter((width, *([1, 2, 2, 2] if width > 2 else [1, 1, 1, 1])))
     made = {}
     for axis in norm.axes:
-        made[axis] = next(over, 1) if axis in norm.over else 2 if axis == "g" else next(rest, 1)
+        free = next(over, 1) if axis in norm.over else 2 if axis == "g" else next(rest, 1)
+        made[axis] = known.get(axis, free)
     return Sizes(norm, made)
 
 
@@ -55,11 +56,13 @@ def _whole(probe: Probe) -> Probe:
 def smallest(
     implementation: Implementation, maker: Maker, rank: int, takes: frozenset[str], without: Definition | None = None,
     wrong: Definition | None = None, layout: str = "contiguous",
+    settled: Callable[[Probe], Probe] = lambda probe: probe,
 ) -> Mapping[str, Any]:  # fmt: skip
-    """The first small input on which the function differs from the norm, or two definitions from each other."""
-    tried = [probe.but(layout=layout) for probe in islice(candidates(maker, rank), CANDIDATES)]
-    if "eps" not in takes:  # which then is the norm's own
-        tried = [probe.but(eps=own_eps(maker.norm, maker.dtype)) for probe in tried]
+    """The first small input on which the function differs from the norm, or two definitions from each other.
+
+    settled  makes a probe of what the function is given what it computes with: the eps of one that takes none
+    """
+    tried = [settled(probe).but(layout=layout) for probe in islice(candidates(maker, rank), CANDIDATES)]
     tried = [probe for probe in tried if _tells(probe, without, wrong)] if wrong else tried
     tried = tried[:12] if wrong else tried
     for probe, answer in zip(tried, implementation.run(tried), strict=True):
