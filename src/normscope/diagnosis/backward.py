@@ -9,7 +9,7 @@ from typing import Any
 from ..gradients import GRADIENTS
 from ..norm import Norm
 from . import changes, gradients_of
-from .bounds import TINY, UNIT, np_max, ratios
+from .bounds import TINY, UNIT, np_max, off, ratios
 from .changes import Change, merged
 from .definition import Definition, evaluate, full_shape, places, right
 from .dgamma import DgammaScreen
@@ -201,12 +201,9 @@ class Backward(Examination):
     def _named(
         self, asked: Sequence[Asked], made: Gradient, several: tuple[Change, ...], name: str, level: str
     ) -> list[Finding]:
-        worst = max(each.share(each.right, name, level, self.dtype) for each in asked)
-        evidence = (
-            f"{name} is off by up to {worst:.3g} times the error bound of {level} on {len(asked)} probes with random "
-            "dy; this gradient holds on all of them"
-        )
-        text = gradients_of.formula(made) if made.forward is None else f"gradient of {formula(made.forward)}"
+        worst = off([each.share(each.right, name, level, self.dtype) for each in asked], level)
+        evidence = f"on {len(asked)} probes with random dy {name} {worst}; this gradient holds on all of them"
+        text = gradients_of.formula(made, name) if made.forward is None else f"gradient of {formula(made.forward)}"
         small = self._smallest(asked, name)
         found = [Finding(change.id, change.name, evidence, text, change.fix, small, change.link) for change in several]
         lost = self._lost(asked, name)

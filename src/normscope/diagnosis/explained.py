@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from .bounds import share
+from .bounds import off, share
 from .changes import Change
 from .examination import Examination, Row
 from .formula import formula
@@ -59,21 +59,28 @@ def named(asked: Examination, rows: Sequence[Row], left: Left, level: str) -> li
     return [_finding(asked, rows, best, change, level, left.says) for change in best.changes]
 
 
+def _lost(rows: Sequence[Row]) -> str:
+    """What an infinite error is: numbers on one side alone."""
+    import numpy as np
+
+    is_ours = any(
+        np.any(np.isfinite(values.y) & ~np.isfinite(y)) for _, values, y in rows if np.shape(y) == values.y.shape
+    )
+    return "is not finite where the norm is" if is_ours else "is finite where the norm is not"
+
+
 def _finding(
     asked: Examination, rows: Sequence[Row], best: Explanation, change: Change, level: str, more: str
 ) -> Finding:
     base = asked.base(rows[0][0])
     without = replace(best.definition, **{name: getattr(base, name) for name in change.fields})
-    wrong = max(asked.worst(row, level) for row in rows)
     held = [
         share(made, y, level, asked.dtype)
         for probe, _, y in rows
         if (made := attempt(best.definition, probe)) is not None
     ]
-    evidence = (
-        f"on {len(rows)} probes the norm is off by up to {wrong:.3g} times the error bound of {level}, "
-        f"this definition by {max(held):.2g}{more}"
-    )
+    wrong = off([asked.worst(row, level) for row in rows], level, _lost(rows))
+    evidence = f"on {len(rows)} probes y {wrong}; this definition gives it to {max(held):.2g} of that bound{more}"
     rank, takes = rows[0][0].x.ndim, asked.implementation.accepts
     small = smallest(asked.implementation, asked.maker, rank, takes, without, best.definition)
     if not small:
