@@ -8,12 +8,12 @@ from .bounds import UNIT
 from .examination import LEVELS, Examination, Row, failed
 from .explained import decided, named
 from .instruments import Influence, influence, moves_with_shift
+from .layouts import layout_finding
 from .localise import localised
 from .numerics import numerics, rounding
 from .probes import Probe
 from .running import judge_running, tolerance
 from .search import Explanation, Search, affine_forms
-from .shrink import shown, smallest
 from .verdict import Finding, Verdict
 
 Forms = list[tuple[str, str]]
@@ -73,32 +73,13 @@ class Forward(Examination):
         import numpy as np
 
         rows = self.ask(self.maker.layouts())
-        for row in rows[1:]:
-            if self.wrong([row], level):
-                return [self._layout_finding(row, level)]
+        if rows and (found := layout_finding(self, rows[1:], level)):
+            return [found]
         for probe, _, y in rows[1:]:
             if not np.array_equal(y, rows[0][2], equal_nan=y.dtype.kind == "f"):
                 self.notes.append(f"Last bits depend on the layout: a {probe.layout} view gives others.")
         self._batch_mates()
         return []
-
-    def _layout_finding(self, row: Row, level: str) -> Finding:
-        probe, values, y = row
-        evidence = (
-            f"the same x as {probe.layout} view differs from x in one piece by {self.worst(row, level):.3g} times "
-            "the error bound"
-        )
-        takes = self.implementation.accepts
-        small = smallest(self.implementation, self.maker, probe.x.ndim, takes, layout=probe.layout)
-        return Finding(
-            "ignores-offset-and-strides",
-            "the buffer is read without the view's offset and strides",
-            evidence,
-            "norm(buffer[:x.size].reshape(x.shape))",
-            "read x through its offset and strides, or copy it first",
-            small or shown(probe, values.y, y),
-            "/inside?v=1",
-        )
 
     def _batch_mates(self) -> None:
         """Whether a row's bits depend on the rows beside it."""
