@@ -93,7 +93,7 @@ def _seen(asked: Examination, rows: Sequence[Row], wrong: Sequence[Row], level: 
     named = [views.pop(probe.layout) for probe, _, _ in wrong]
     parts = [f"on the same x as {' and as '.join(named)} y {off([asked.worst(row, level) for row in wrong], level)}"]
     parts += [f"as {' and as '.join(views.values())} it is right"] if views else []
-    probe, values, y = wrong[0]
+    _, values, y = wrong[0]
     apart = shares(values, y, level, asked.dtype) > 1
     empty = int(np.sum(np.asarray(y, np.float64)[apart] == 0))
     cells = f"{int(apart.sum())} of {y.size} cells are wrong"
