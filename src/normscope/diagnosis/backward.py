@@ -7,7 +7,6 @@ from itertools import chain, combinations
 from typing import Any
 
 from ..gradients import GRADIENTS
-from ..norm import Norm
 from . import changes, gradients_of
 from .bounds import TINY, UNIT, np_max, off, ratios
 from .changes import Change, merged
@@ -16,8 +15,10 @@ from .dgamma import DgammaScreen
 from .examination import LEVELS, Examination, failed
 from .formula import formula
 from .gradients_of import Gradient, altered, evaluated, textbook
-from .probes import Failure, Implementation, Probe
+from .probes import Failure, Probe
 from .questions import ABOVE, NARROW, NEAR, SMALL, WIDTHS
+from .returned import exchanged
+from .search import nearness
 from .shrink import candidates, digits
 from .verdict import Finding, Verdict
 
@@ -48,9 +49,14 @@ class Asked:
 
 @dataclass
 class Backward(Examination):
-    """One examination of a backward pass; found: the wrong gradients that explain what came back."""
+    """One examination of a backward pass.
+
+    found     the wrong gradients that explain what came back
+    computes  what the forward pass computes, where that is wrong and this is its backward pass
+    """
 
     found: list[Gradient] = field(default_factory=list)
+    computes: Definition | None = None
 
     @cached_property
     def attempt(self) -> Evaluation:
@@ -60,6 +66,12 @@ class Backward(Examination):
         """
         return cache(gradients_of.attempt)
 
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """The formats that it may compute in, with that which its forward pass was found to keep something in."""
+        known = LEVELS[self.dtype]
+        return known if self.narrow in ("", *known) else (*known, self.narrow)
+
     def verdict(self) -> Verdict:
         """Ask and judge."""
         asked = self._asked(self._probes())
@@ -67,12 +79,16 @@ class Backward(Examination):
             return Verdict("mistake", (failed(self.failures[0]),))
         names = [name for name in GRADIENTS if all(name in each.got for each in asked)]
         found: list[Finding] = []
-        for level in LEVELS[self.dtype]:
+        for level in self.levels:
             wrong = [name for name in names if not self._holds(asked, name, level)]
             if not wrong:
                 break
         for name in wrong:
-            found += [each for each in self._explained(asked, name) if each.id not in {one.id for one in found}]
+            made = self._explained(asked, name) if self.computes is None else self._at_zero(asked, name, self.computes)
+            found += [each for each in made if each.id not in {one.id for one in found}]
+        if wrong and self.computes is not None:
+            self.notes.append(f"The gradients are those of what the forward pass computes, {formula(self.computes)}.")
+        found = exchanged(found)
         if self.failures and not found:
             found.append(failed(self.failures[0]))
         kind = "unrecognised" if any(each.id == "unrecognised" for each in found) else "mistake" if found else "correct"
@@ -113,7 +129,7 @@ class Backward(Examination):
                 self.failures.append(replace(answer, probe=answer.probe or probe))
                 continue
             ranks.add(probe.x.ndim)
-            given, room = self._right(probe)
+            given, room = self.right_of(probe)
             made.append(Asked(probe, given, room, answer))
         elsewhere = [each for each in self.failures if each.probe is not None and each.probe.x.ndim not in ranks]
         if made and elsewhere:
@@ -130,7 +146,7 @@ class Backward(Examination):
     def _textbook(self, probe: Probe) -> Gradient:
         return textbook(self.norm.fit(probe.x.ndim), self.implementation.accepts)
 
-    def _right(self, probe: Probe) -> tuple[dict[str, Any], dict[str, Any]]:
+    def right_of(self, probe: Probe) -> tuple[dict[str, Any], dict[str, Any]]:
         """The right gradients, and the size of what they are made of, times the count of operations."""
         import numpy as np
 
@@ -158,7 +174,7 @@ class Backward(Examination):
         rank = self._rank(asked, name)
         here = [each for each in asked if each.probe.x.ndim == rank]
         base, definition = self._textbook(here[0].probe), self.base(here[0].probe)
-        for level in LEVELS[self.dtype]:
+        for level in self.levels:
             if any(self._gives(made, definition, here, name, level) for made in self.found):
                 return []
             for several in self._tried(base, definition, name, here[0]):
@@ -170,7 +186,7 @@ class Backward(Examination):
 
     def _rank(self, asked: Sequence[Asked], name: str) -> int:
         """The lowest rank at which the gradient is wrong."""
-        level = LEVELS[self.dtype][-1]
+        level = self.levels[-1]
         return min(int(each.probe.x.ndim) for each in asked if each.share(each.right, name, level, self.dtype) > 1)
 
     def _tried(self, base: Gradient, definition: Definition, name: str, asked: Asked) -> Iterator[tuple[Change, ...]]:
@@ -182,7 +198,7 @@ class Backward(Examination):
         yield from ((change,) for change in own)
         yield from ((change,) for change in forward)
         yield from combinations(own, 2)
-        feeds = DgammaScreen(definition, asked.probe, asked.got.get("dgamma"))
+        feeds = DgammaScreen(definition, asked.probe, asked.got.get("dgamma"), nearness(self.levels[-1]))
         yield from (pair for pair in combinations(forward[:60], 2) if feeds.may_give(_forward(pair, definition)))
 
     def _altered(self, base: Gradient, several: tuple[Change, ...], definition: Definition) -> Gradient | None:
@@ -194,6 +210,8 @@ class Backward(Examination):
     def _gives(self, made: Gradient, definition: Definition, asked: Sequence[Asked], name: str, level: str) -> bool:
         for each in asked:
             there = self.attempt(made, each.probe, definition)
+            if there is not None and made.forward is not None:
+                there = {**there, name: _where_defined(there[name], each.got[name])}
             if there is None or each.share(there, name, level, self.dtype) > 1:
                 return False
         return True
@@ -206,20 +224,30 @@ class Backward(Examination):
         text = gradients_of.formula(made, name) if made.forward is None else f"gradient of {formula(made.forward)}"
         small = self._smallest(asked, name)
         found = [Finding(change.id, change.name, evidence, text, change.fix, small, change.link) for change in several]
+        return found if made.forward is None else found + self._at_zero(asked, name, made.forward)
+
+    def _at_zero(self, asked: Sequence[Asked], name: str, forward: Definition) -> list[Finding]:
+        """The finding of a gradient that is lost on a constant row, though y is not."""
+        import numpy as np
+
         lost = self._lost(asked, name)
-        if lost is not None and made.forward is not None:
-            found.append(
-                Finding(
-                    "root-gradient-at-zero",
-                    "the root's gradient is infinite on a constant row, and infinity times 0 is nan",
-                    f"{name} is not finite on a constant row, where the right one is finite",
-                    text,
-                    "keep eps inside the root, so that the root's argument is never 0",
-                    self._shown(lost, name),
-                    "/inside?v=1&step=r",
-                )
-            )
-        return found
+        if lost is None:
+            return []
+        if (
+            len(forward.norm.layout.dims) == lost.probe.x.ndim
+            and not np.isfinite(evaluate(forward, lost.probe).y).all()
+        ):
+            return []
+        finding = Finding(
+            "root-gradient-at-zero",
+            "the root's gradient is infinite on a constant row, and infinity times 0 is nan",
+            f"{name} is not finite on a constant row, where the right one is finite",
+            f"gradient of {formula(forward)}",
+            "keep eps inside the root, so that the root's argument is never 0",
+            self._shown(lost, name),
+            "/inside?v=1&step=r",
+        )
+        return [finding]
 
     def _lost(self, asked: Sequence[Asked], name: str) -> Asked | None:
         """A probe on which the answer is not finite, though gamma holds no 0."""
@@ -282,7 +310,7 @@ class Backward(Examination):
         """Where an unknown mistake lies."""
         import numpy as np
 
-        level = LEVELS[self.dtype][-1]
+        level = self.levels[-1]
         wrong = [each for each in asked if each.share(each.right, name, level, self.dtype) > 1]
         parts = [f"{name} is wrong on {len(wrong)} of {len(asked)} probes"]
         if name == "dx":
@@ -303,12 +331,14 @@ class Backward(Examination):
         )
 
 
+def _where_defined(there: Any, got: Any) -> Any:
+    """A gradient, and where it is undefined, as that of a root at 0 is, what came back: frameworks choose a number."""
+    import numpy as np
+
+    return np.where(np.isnan(there), np.asarray(got, np.float64), there) if np.shape(got) == np.shape(there) else there
+
+
 def _forward(several: Sequence[Change], definition: Definition) -> Definition | None:
     """The forward definition with these mistakes; None where two set one field."""
     fields = merged([change.fields["forward"] for change in several if "forward" in change.fields])
     return None if fields is None else replace(definition, **fields)
-
-
-def judge_backward(implementation: Implementation, norm: Norm, dtype: str, seed: int) -> Verdict:
-    """Whether a backward pass gives the norm's gradients."""
-    return Backward(implementation, norm, dtype, seed).verdict()

@@ -13,6 +13,8 @@ from .shrink import shown, smallest
 from .verdict import Finding
 
 APART = 2  # bounds
+CLEARLY = 4  # times nearer
+ROUNDING = 0.05  # of the bound: what a right explanation usually leaves
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,22 @@ def decided(asked: Examination, rows: Sequence[Row], found: Sequence[Explanation
         kept = [each for each, made in able if answers and share(made, answers[0], level, asked.dtype) <= 1]
         deciding = deciding if answers else probe
         left = kept or left
-    return Left(tuple(left), deciding)
+    return Left(tuple(_closest(asked, rows, left, level)), deciding)
+
+
+def _closest(asked: Examination, rows: Sequence[Row], left: Sequence[Explanation], level: str) -> list[Explanation]:
+    """In a narrow format several fit: those that are clearly nearer than others are left."""
+    if len(left) < 2:
+        return list(left)
+    worst = [_held(asked, rows, each, level) for each in left]
+    most = CLEARLY * max(min(worst), ROUNDING)
+    return [each for each, share_of_bound in zip(left, worst, strict=True) if share_of_bound <= most]
+
+
+def _held(asked: Examination, rows: Sequence[Row], of: Explanation, level: str) -> float:
+    """The largest error that an explanation leaves, as a share of the bound."""
+    made = [(attempt(of.definition, probe), y) for probe, _, y in rows]
+    return max(share(values, y, level, asked.dtype) for values, y in made if values is not None)
 
 
 def named(asked: Examination, rows: Sequence[Row], left: Left, level: str) -> list[Finding]:
@@ -74,13 +91,9 @@ def _finding(
 ) -> Finding:
     base = asked.base(rows[0][0])
     without = replace(best.definition, **{name: getattr(base, name) for name in change.fields})
-    held = [
-        share(made, y, level, asked.dtype)
-        for probe, _, y in rows
-        if (made := attempt(best.definition, probe)) is not None
-    ]
+    held = _held(asked, rows, best, level)
     wrong = off([asked.worst(row, level) for row in rows], level, _lost(rows))
-    evidence = f"on {len(rows)} probes y {wrong}; this definition gives it to {max(held):.2g} of that bound{more}"
+    evidence = f"on {len(rows)} probes y {wrong}; this definition gives it to {held:.2g} of that bound{more}"
     rank, takes = rows[0][0].x.ndim, asked.implementation.accepts
     small = smallest(asked.implementation, asked.maker, rank, takes, without, best.definition)
     if not small:

@@ -4,9 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ..axes import Axes
+from .backward import Backward
 from .bounds import UNIT
+from .definition import Definition
 from .examination import LEVELS, Examination, Row, failed
-from .explained import decided, named
+from .explained import Left, decided, named
+from .following import followed
 from .instruments import Influence, influence, moves_with_shift
 from .layouts import layout_finding
 from .localise import localised
@@ -23,7 +26,16 @@ FORMS_TRIED = 3
 
 @dataclass
 class Forward(Examination):
-    """One examination of an implementation's forward pass."""
+    """One examination of an implementation's forward pass.
+
+    backward    what a framework makes of it, whose gradients tell explanations apart that y does not
+    computes    the wrong definition whose gradients that gives
+    is_unknown  no definition explains y
+    """
+
+    backward: Backward | None = None
+    computes: Definition | None = None
+    is_unknown: bool = False
 
     def verdict(self) -> Verdict:
         """Ask and judge."""
@@ -108,13 +120,23 @@ class Forward(Examination):
         forms, stays = self._forms(here, level), self._keeps_center()
         found = self._explanations(here, level, reacting, forms, stays)
         if found:
-            left = decided(self, here, found, level)
+            left = self._with_gradients(decided(self, here, found, level), level)
             changed = left.explanations[0].changes
             return [
                 replace(finding, reaction=seen.reaction) if seen and change.moves_cells else finding
                 for finding, change in zip(named(self, here, left, level), changed, strict=True)
             ]
+        self.is_unknown = True
         return [localised(self, here, seen, forms, stays)]
+
+    def _with_gradients(self, left: Left, level: str) -> Left:
+        """The explanation whose gradients the framework gives comes first; it then explains both passes."""
+        if self.backward is None:
+            return left
+        self.computes = followed(self.backward, [each.definition for each in left.explanations], level)
+        return replace(
+            left, explanations=tuple(sorted(left.explanations, key=lambda each: each.definition != self.computes))
+        )
 
     def _arithmetic(self, probe: Probe) -> str:
         """The format that it computes in: whether a change of x that float32 cannot hold is seen in y."""

@@ -3,10 +3,13 @@
 from collections.abc import Sequence
 
 from ..norm import Norm
-from .backward import judge_backward
+from .autograd import THROUGH
+from .backward import Backward
 from .forward import Forward
 from .probes import Implementation
 from .verdict import Verdict
+
+UNJUDGED = "its gradients were not judged: they are PyTorch's own, of a forward pass that is not known."
 
 
 def judge(
@@ -28,10 +31,18 @@ def judge(
     dtype = str(np.dtype(dtype)) if dtype not in (None, "bfloat16") else (dtype or "float64")
     parts: list[Verdict] = []
     with np.errstate(all="ignore"):
+        back = None if backward is None else Backward(backward, norm, dtype, seed)
         if implementation is not None:
-            parts.append(Forward(implementation, norm, dtype, seed).verdict())
-        if backward is not None:
-            parts.append(judge_backward(backward, norm, dtype, seed))
+            made = back if back is not None and back.implementation.name.endswith(THROUGH) else None
+            ahead = Forward(implementation, norm, dtype, seed, backward=made)
+            parts.append(ahead.verdict())
+            if made is not None and ahead.is_unknown:
+                parts.append(Verdict("correct", (), (UNJUDGED,)))
+                back = None
+            elif made is not None:
+                made.computes, made.narrow = ahead.computes, ahead.narrow
+        if back is not None:
+            parts.append(back.verdict())
     name = next((each.name for each in (implementation, backward) if each is not None), "")
     return _joined(parts, f"{name} as {norm.name} '{norm.pattern}'")
 

@@ -53,6 +53,8 @@ def _hard(asked: Examination, level: str, names: Sequence[str]) -> list[Row]:
 
 
 def _finding(asked: Examination, rows: Sequence[Row], change: Change, evidence: str, level: str) -> Finding:
+    kept = change.fields["kept"]
+    asked.narrow = kept[1] if isinstance(kept, tuple) else ""
     probe, values, y = min(asked.wrong(rows, level), key=lambda row: int(row[0].x.size))
     small = shown(probe, values.y, y)
     return Finding(change.id, change.name, evidence, rounded.formula(change), change.fix, small, change.link)
