@@ -24,7 +24,7 @@ def test_json_is_as_the_contract_says():
     (finding,) = data["findings"]
     assert {"id", "name", "evidence", "formula", "fix", "input"} <= set(finding)
     assert finding["formula"] == "(x - mean) / (sqrt(var) + eps) * gamma + beta"
-    assert finding["link"] == "/inside?v=1&step=r"
+    assert finding["link"] == "/mistakes?v=1&show=eps-outside-root"
 
 
 def test_the_smallest_input_shows_the_mistake():

@@ -223,7 +223,7 @@ class Backward(Examination):
         evidence = f"on {len(asked)} probes with random dy {name} {worst}; this gradient holds on all of them"
         text = gradients_of.formula(made, name) if made.forward is None else f"gradient of {formula(made.forward)}"
         small = self._smallest(asked, name)
-        found = [Finding(change.id, change.name, evidence, text, change.fix, small, change.link) for change in several]
+        found = [Finding(change.id, change.name, evidence, text, change.fix, small, name) for change in several]
         return found if made.forward is None else found + self._at_zero(asked, name, made.forward)
 
     def _at_zero(self, asked: Sequence[Asked], name: str, forward: Definition) -> list[Finding]:
@@ -245,7 +245,7 @@ class Backward(Examination):
             f"gradient of {formula(forward)}",
             "keep eps inside the root, so that the root's argument is never 0",
             self._shown(lost, name),
-            "/inside?v=1&step=r",
+            name,
         )
         return [finding]
 
@@ -327,7 +327,7 @@ class Backward(Examination):
             "",
             "",
             self._smallest(asked, name),
-            "/inside?v=1",
+            name,
         )
 
 

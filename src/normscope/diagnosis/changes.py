@@ -11,7 +11,6 @@ from .block_table import BLOCKS
 from .definition import Definition
 from .division import DIVISIONS
 
-INSIDE = "/inside?v=1&step="
 STATISTICS = {"over", "mean_over", "center", "spread", "count", "mean_count", "block", "groups", "running"}
 
 
@@ -19,7 +18,7 @@ STATISTICS = {"over", "mean_over", "center", "spread", "count", "mean_count", "b
 class Change:
     """One mistake: fields with wrong values, and what a finding says of it.
 
-    step  of the lesson that shows what is done wrong there
+    step  that is wrong; "axes": the cells that share a statistic
     """
 
     id: str
@@ -27,11 +26,6 @@ class Change:
     fix: str
     step: str
     fields: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def link(self) -> str:
-        """The lesson step, as an address; the lesson shows v within r."""
-        return "/axes" if self.step == "axes" else f"{INSIDE}{'r' if self.step == 'v' else self.step}"
 
     @property
     def key(self) -> frozenset[str]:

@@ -99,4 +99,4 @@ def _finding(
     if not small:
         probe, values, y = max(rows, key=lambda row: asked.worst(row, level))
         small = shown(probe, values.y, y)
-    return Finding(change.id, change.name, evidence, formula(best.definition), change.fix, small, change.link)
+    return Finding(change.id, change.name, evidence, formula(best.definition), change.fix, small, change.step)

@@ -6,6 +6,7 @@ from ..norm import Norm
 from .autograd import THROUGH
 from .backward import Backward
 from .forward import Forward
+from .links import addressed
 from .probes import Implementation
 from .verdict import Verdict
 
@@ -44,13 +45,13 @@ def judge(
         if back is not None:
             parts.append(back.verdict())
     name = next((each.name for each in (implementation, backward) if each is not None), "")
-    return _joined(parts, f"{name} as {norm.name} '{norm.pattern}'")
+    return _joined(parts, norm, f"{name} as {norm.name} '{norm.pattern}'")
 
 
-def _joined(parts: Sequence[Verdict], title: str) -> Verdict:
+def _joined(parts: Sequence[Verdict], norm: Norm, title: str) -> Verdict:
     """One verdict of both passes: the worst."""
     kinds = [part.verdict for part in parts]
     worst = next((kind for kind in ("mistake", "unrecognised") if kind in kinds), "correct")
-    findings = tuple(finding for part in parts for finding in part.findings)
+    findings = addressed([finding for part in parts for finding in part.findings], norm)
     notes = tuple(dict.fromkeys(note for part in parts for note in part.notes))
     return Verdict(worst, findings, notes, title)

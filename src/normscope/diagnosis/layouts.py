@@ -64,7 +64,7 @@ def layout_finding(asked: Examination, rows: Sequence[Row], level: str) -> Findi
             if all(_gives(asked, row, read, written, level) for row in rows):
                 return _explained(reading, writing, seen, small)
     name = "it is right on x in one piece, and wrong on a view with other strides"
-    return Finding("wrong-for-strided", name, seen, "", COPY, small, "/mistakes?v=1&show=ignores-offset-and-strides")
+    return Finding("wrong-for-strided", name, seen, "", COPY, small)
 
 
 def _explained(reading: str, writing: str, seen: str, small: Any) -> Finding:
@@ -75,7 +75,7 @@ def _explained(reading: str, writing: str, seen: str, small: Any) -> Finding:
     text = f"norm({reading}{'' if is_read else '.reshape(x.shape)'}){writing}"
     fix = COPY if writing else "read x through its offset and strides, or copy it first"
     evidence = f"{seen}; {text} gives every answer"
-    return Finding(id, name, evidence, text, fix, small, "/mistakes?v=1&show=ignores-offset-and-strides")
+    return Finding(id, name, evidence, text, fix, small)
 
 
 def _gives(asked: Examination, row: Row, read: Order, written: Order, level: str) -> bool:

@@ -29,7 +29,7 @@ def localised(
     probe, values, y = wrong[0]
     evidence = "; ".join(part for part in parts if part)
     reaction = seen.reaction if seen else None
-    return Finding("unrecognised", NAME, evidence, "", "", small or shown(probe, values.y, y), "/inside?v=1", reaction)
+    return Finding("unrecognised", NAME, evidence, "", "", small or shown(probe, values.y, y), "axes", reaction)
 
 
 def _entering(asked: Examination, rows: Sequence[Row], forms: Sequence[tuple[str, str]] | None) -> str:

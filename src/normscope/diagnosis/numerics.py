@@ -57,7 +57,7 @@ def _finding(asked: Examination, rows: Sequence[Row], change: Change, evidence: 
     asked.narrow = kept[1] if isinstance(kept, tuple) else ""
     probe, values, y = min(asked.wrong(rows, level), key=lambda row: int(row[0].x.size))
     small = shown(probe, values.y, y)
-    return Finding(change.id, change.name, evidence, rounded.formula(change), change.fix, small, change.link)
+    return Finding(change.id, change.name, evidence, rounded.formula(change), change.fix, small, change.step)
 
 
 def _beyond(asked: Examination, hard: Sequence[Row], level: str) -> list[Finding]:
@@ -72,7 +72,7 @@ def _beyond(asked: Examination, hard: Sequence[Row], level: str) -> list[Finding
     small, sums = shown(probe, values.y, y), [float(np_max(row[1].size)) ** 2 * row[1].cells for row in wrong]
     if level == "float16" and min(sums) > LARGEST_HALF:
         evidence = f"only rows whose squares sum to more than {LARGEST_HALF:g} are wrong"
-        fix, link = "square and sum in float32", "/inside?v=1&step=q"
+        fix, link = "square and sum in float32", "q"
         name = "the sum of squares overflows in float16"
         return [Finding("squares-in-half", name, evidence, "float16(sum(c^2))", fix, small, link)]
     worst = max(asked.worst(row, level) for row in wrong)
@@ -82,7 +82,7 @@ def _beyond(asked: Examination, hard: Sequence[Row], level: str) -> list[Finding
         f"{level}'s bound, first at |x|/std = {ratio:.3g}"
     )
     name = "it loses more digits than the arithmetic explains"
-    return [Finding("unrecognised", name, evidence, "", "", small, "/inside?v=1&step=var")]
+    return [Finding("unrecognised", name, evidence, "", "", small, "var")]
 
 
 def _constant_rows(asked: Examination, level: str) -> None:

@@ -13,7 +13,7 @@ from .shrink import digits
 from .verdict import Finding
 
 MOMENTA = (0.25, 0.125)
-LINK = "/axes"
+LINK = "axes"
 WEIGHTS: Mapping[str, Callable[[float], float]] = {
     "1 - m": lambda m: 1 - m,
     "m": lambda m: m,

@@ -36,7 +36,7 @@ class Finding:
     formula   what the function seems to compute, as a whole
     fix       one line
     input     the smallest input found that shows it, by argument name, with the expected and the returned values
-    link      the address of the lesson step that shows it
+    link      the address of a lesson that shows it
     reaction  which cells react to one of x, where that is what is wrong
     """
 
