@@ -21,8 +21,10 @@ UNWRITABLE = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff
 
 def text(verdict: "Verdict", heading: str, color: bool = False, width: int = WIDTH) -> str:
     """The verdict, its findings with the smallest input that shows each, and its notes, in lines of `width`."""
+    from ..diagnosis.verdict import once
+
     blocks = [paint(heading, BOLD, color)]
-    blocks += [_finding(finding, color, width) for finding in verdict.findings]
+    blocks += [_finding(finding, color, width) for finding in once(verdict.findings)]
     notes = ["\n".join(wrap(f"note: {note}", width, subsequent_indent="      ")) for note in verdict.notes]
     return "\n\n".join([*blocks, *(["\n".join(notes)] if notes else [])])
 
