@@ -210,11 +210,21 @@ class Backward(Examination):
     def _gives(self, made: Gradient, definition: Definition, asked: Sequence[Asked], name: str, level: str) -> bool:
         for each in asked:
             there = self.attempt(made, each.probe, definition)
-            if there is not None and made.forward is not None:
-                there = {**there, name: _where_defined(there[name], each.got[name])}
+            if there is not None and made.forward is not None and name == "dx":
+                there = {**there, name: self._where_defined(there[name], each)}
             if there is None or each.share(there, name, level, self.dtype) > 1:
                 return False
         return True
+
+    def _where_defined(self, there: Any, asked: Asked) -> Any:
+        """dx, and what came back on constant rows, where a root at 0 leaves it undefined: frameworks choose a number."""
+        import numpy as np
+
+        values, got = evaluate(self.base(asked.probe), asked.probe), np.asarray(asked.got["dx"], np.float64)
+        if got.shape != there.shape:
+            return there
+        is_constant = np.broadcast_to(values.v == 0, values.full).reshape(there.shape)
+        return np.where(np.isnan(there) & is_constant, got, there)
 
     def _named(
         self, asked: Sequence[Asked], made: Gradient, several: tuple[Change, ...], name: str, level: str
@@ -329,13 +339,6 @@ class Backward(Examination):
             self._smallest(asked, name),
             name,
         )
-
-
-def _where_defined(there: Any, got: Any) -> Any:
-    """A gradient, and where it is undefined, as that of a root at 0 is, what came back: frameworks choose a number."""
-    import numpy as np
-
-    return np.where(np.isnan(there), np.asarray(got, np.float64), there) if np.shape(got) == np.shape(there) else there
 
 
 def _forward(several: Sequence[Change], definition: Definition) -> Definition | None:
