@@ -217,7 +217,7 @@ class Backward(Examination):
         return True
 
     def _where_defined(self, there: Any, asked: Asked) -> Any:
-        """dx, and what came back on constant rows, where a root at 0 leaves it undefined: frameworks choose a number."""
+        """dx; what came back on constant rows, where a root at 0 leaves it undefined: frameworks pick a number."""
         import numpy as np
 
         values, got = evaluate(self.base(asked.probe), asked.probe), np.asarray(asked.got["dx"], np.float64)
