@@ -6,7 +6,7 @@ import pytest
 
 import normscope as ns
 from normscope.diagnosis.binding import bind, is_backward
-from normscope.diagnosis.naming import affine_axes, kind_of
+from normscope.diagnosis.naming import affine_axes, kind_of, reason
 
 LAYER, BATCH = ns.layer_norm(), ns.batch_norm()
 
@@ -106,10 +106,22 @@ def test_what_cannot_be_called(function, problem):
         ("layer_norm", "layer_norm"), ("LlamaRMSNorm.forward", "rms_norm"), ("batchnorm_forward", "batch_norm"),
         ("batch_norm_eval", "batch_norm_eval"), ("bn_inference", "batch_norm_eval"), ("GroupNorm", "group_norm"),
         ("my_ln", "layer_norm"), ("InstanceNorm2d", "instance_norm"), ("normalize", ""), ("unbnd", ""),
+        ("LayerNormSimple", "layer_norm"), ("BatchNormStats", "batch_norm"), ("layernorms", "layer_norm"),
+        ("layer_norm_terms", "layer_norm"), ("BatchNormStrict", "batch_norm"), ("transformer_norm", ""),
+        ("layer_norm_batch", "layer_norm"), ("group_layer_norm", "layer_norm"), ("in_layer_norm", "layer_norm"),
+        ("mylayernorm2", "layer_norm"), ("RMSLayerNorm", "rms_norm"), ("rmsnorm_fwd", "rms_norm"),
+        ("bn1", "batch_norm"), ("BNLayer", "batch_norm"), ("ln_batch", "layer_norm"), ("grouped_norm", "group_norm"),
+        ("T5LayerNorm", "rms_norm"), ("LongT5LayerNorm.forward", "rms_norm"), ("test5_layer_norm", "layer_norm"),
+        ("batched_norm", ""), ("BatchNorm2dEval", "batch_norm_eval"),
     ],
 )  # fmt: skip
 def test_the_kind_by_the_name(name, kind):
     assert kind_of(name) == kind
+
+
+def test_a_layer_whose_name_says_another_norm_is_known():
+    assert "it is RMSNorm" in reason("T5LayerNorm")
+    assert reason("layer_norm") == "by the function's name"
 
 
 @pytest.mark.parametrize(

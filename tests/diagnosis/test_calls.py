@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 import normscope as ns
+from normscope.diagnosis import calls
 from normscope.diagnosis.calls import Called
+from normscope.diagnosis.frames import NumPy
 from normscope.diagnosis.pair import Pair
 from normscope.diagnosis.probes import Failure, Probe
 from normscope.diagnosis.samples import sample
@@ -85,6 +87,29 @@ def test_a_changed_input_is_seen_also_behind_a_view():
     assert not isinstance(one(layer_norm, probe=offset), Failure)
 
 
+class Copying(NumPy):
+    """Hands out copies, as PyTorch's frame does of bfloat16."""
+
+    def give(self, array):
+        return array.copy()
+
+    def cells_of(self, given, own):
+        return given.tobytes()
+
+
+@pytest.mark.parametrize("layout", ["offset", "step", "transposed"])
+def test_a_copy_of_a_view_is_compared_with_itself(layout, monkeypatch):
+    monkeypatch.setattr(calls, "frames", lambda *given: (Copying(),))
+    probe = sample(LAYER, 2).but(layout=layout)
+    assert not isinstance(one(layer_norm, probe=probe), Failure)
+
+    def writes(x):
+        x -= x.mean(-1, keepdims=True)
+        return x
+
+    assert one(writes, probe=probe).kind == "modifies-input"
+
+
 def test_out_of_memory_is_not_tried_again():
     calls = []
 
@@ -136,6 +161,25 @@ def test_batch_norms_return_or_update_their_running_statistics():
     np.testing.assert_allclose(one(returns, BATCH)["running_var"], probe.running_var * 2)
     assert sorted(one(updates, BATCH)) == ["running_mean", "y"]
     assert sorted(one(lambda x, running_mean, running_var: x * 1, BATCH)) == ["y"]
+
+
+class Statistics:
+    """Reassigns its running statistics, in the shape that a mean over the first axis alone has."""
+
+    def __init__(self, c):
+        self.gamma, self.beta, self.eps = np.ones(c), np.zeros(c), 1e-5
+        self.running_mean, self.running_var = np.zeros(c), np.ones(c)
+
+    def forward(self, x):
+        self.running_mean = 0.75 * self.running_mean + 0.25 * x.mean(0)
+        return (x - x.mean(0)) / np.sqrt(x.var(0) + self.eps) * self.gamma + self.beta
+
+
+def test_running_statistics_of_another_shape_are_no_error_of_ours():
+    assert one(Statistics, BATCH, probe=sample(BATCH, 4))["running_mean"].shape == (4, 3, 4)
+    verdict = ns.check(Statistics, BATCH, isolate=False)
+    assert verdict.verdict == "correct"
+    assert "not judged on x of 4 dimensions" in " ".join(verdict.notes)
 
 
 class Layer:

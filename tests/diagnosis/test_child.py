@@ -1,6 +1,7 @@
 """The child process: its limits, how it ends, and that nothing is left running. Real processes, short limits."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -44,6 +45,10 @@ def allocates(x):
     kept = []
     while True:
         kept.append(np.ones(1 << 22))
+
+def hoards(x):
+    kept = np.ones(50 << 20)
+    time.sleep(1000)
 
 def prints(x):
     print("line" * 20)
@@ -131,6 +136,14 @@ def test_memory_has_a_limit(file):
     _, (failure,), _ = asked(file, "allocates", limits=Limits(20, 512))
     assert failure.kind == "memory"
     assert failure.text.endswith("The limit is 512 MB.")
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads memory as Linux tells it")
+def test_a_call_that_is_ended_with_much_memory_says_so(file):
+    _, (failure,), _ = asked(file, "hoards", limits=Limits(3, 600))
+    assert failure.kind == "timeout"
+    said = r"a call of hoards took longer than 3 s, and it held \d+ MB of the 600 MB that it may by then\."
+    assert re.fullmatch(said, failure.text)
 
 
 def test_output_is_captured_and_input_is_empty(file, capfd):

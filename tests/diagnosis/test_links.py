@@ -41,7 +41,7 @@ def reported(norm):
     made |= {("unrecognised", step) for step in ("axes", "var", *DOWN)} | {("root-gradient-at-zero", "dx")}
     if not norm.shift:
         made = {each for each in made if each[1] != "dbeta"}
-    return made | {("squares-in-half", "q"), ("one-pass-variance", "var"), ("gradients-swapped", "dgamma")}
+    return made | {("squares-in-half", "q"), ("one-pass-variance", "var"), ("returns-dy", "dx"), ("missing-dx", "dx")}
 
 
 def shown(link):

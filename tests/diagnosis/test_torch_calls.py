@@ -119,6 +119,53 @@ def test_bfloat16_goes_in_and_out():
         assert answer["y"].dtype == ml_dtypes.bfloat16
 
 
+@pytest.mark.parametrize("layout", ["contiguous", "offset", "step", "transposed"])
+def test_a_view_of_bfloat16_is_not_taken_for_modified(layout):
+    probe = sample(LAYER, 2)
+    narrow = {name: getattr(probe, name).astype(ml_dtypes.bfloat16) for name in ("x", "gamma", "beta")}
+    called = Called(F.layer_norm, LAYER)
+    assert not isinstance(called.run([probe.but(**narrow, layout=layout)])[0], Failure)
+    in_place = Called(lambda x: x.sub_(x.mean(-1, keepdim=True)), LAYER, framework="torch")
+    assert in_place.run([probe.but(**narrow, layout=layout)])[0].kind == "modifies-input"
+
+
+class Cut(Annotated):
+    """Its scale takes no part in autograd."""
+
+    def forward(self, x):
+        return by_hand(x, self.a_2.detach(), self.b_2, self.eps)
+
+
+class Frozen(Annotated):
+    """Its scale is not trained, as its owner wants."""
+
+    def __init__(self, features):
+        super().__init__(features)
+        self.a_2.requires_grad_(False)
+
+
+class Buffered(nn.Module):
+    """Its scale is no parameter."""
+
+    def __init__(self, features):
+        super().__init__()
+        self.register_buffer("weight", torch.ones(features))
+        self.bias, self.eps = nn.Parameter(torch.zeros(features)), 1e-5
+
+    def forward(self, x):
+        return by_hand(x, self.weight, self.bias, self.eps)
+
+
+@pytest.mark.parametrize(
+    ("thing", "missing"),
+    [(by_hand, ()), (Annotated, ()), (Frozen, ()), (Frozen(5), ()), (Buffered, ()), (Cut, ("dgamma",)),
+     (lambda x, w, b, eps: by_hand(x, w.detach(), b, eps), ("dgamma",)), (Function, ("dgamma", "dbeta")),
+     (lambda x, w, b, eps: by_hand(x.detach(), w, b, eps), ("dx",)), (lambda x, w, b, eps: by_hand(x, w, 0, eps), ())],
+)  # fmt: skip
+def test_a_gradient_that_never_arrives_is_missed(thing, missing):
+    assert Pair.of(thing, None, LAYER).backward.missing == missing
+
+
 @pytest.mark.parametrize("layout", ["offset", "step", "transposed"])
 def test_a_layout_reaches_the_tensor(layout):
     seen = []

@@ -2,13 +2,14 @@
 
 import json
 import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
 
 import pytest
 
 from normscope.diagnosis import checking, frames, naming
 from normscope.diagnosis.child import Limits
 from normscope.diagnosis.verdict import Finding, Verdict
-from normscope.interfaces import check_command, verdicts
+from normscope.interfaces import check_command, junit, verdicts
 
 CODE = """
 import time
@@ -115,7 +116,7 @@ def test_a_function_that_gives_no_answer(run, file, function, finding):
     assert code == 1
     suite = ElementTree.fromstring(out).find("testsuite")
     assert (suite.get("tests"), suite.get("failures")) == ("1", "1")
-    assert suite.find("testcase").get("name") == finding
+    assert (suite.find("testcase").get("classname"), suite.find("testcase").get("name")) == ("layers.py", function)
     assert suite.find("testcase/failure").get("type") == finding
     assert "normscope: layers.py:sleeps: " in err or function != "sleeps"
 
@@ -160,14 +161,65 @@ def test_the_lists_of_the_command_are_those_of_the_diagnosis():
 FOUND = Finding("a-b", "one & <two>", "0.5\x00", "f(x)", "mend it", {"x": [[1.0, 2.0]], "expected": 1.0, "got": 2.0})
 
 
-def test_junit_has_a_case_for_each_finding_and_is_valid():
-    root = ElementTree.fromstring(verdicts.junit(Verdict("mistake", (FOUND, FOUND)), "f.py:f", 0.25))
-    assert [each.get("message") for each in root.iter("failure")] == ["one & <two>"]
-    root = ElementTree.fromstring(verdicts.junit(Verdict("unrecognised", title="f"), "f.py:f", 0.25))
+def test_junit_has_one_case_of_one_name_whatever_the_verdict():
+    other = replace(FOUND, id="c-d", name="three")
+    for verdict in (Verdict("mistake", (FOUND, other)), Verdict("unrecognised", title="f"), Verdict("correct")):
+        (case,) = ElementTree.fromstring(junit.of_verdict(verdict, "f.py:f", 0.25)).iter("testcase")
+        assert (case.get("classname"), case.get("name")) == ("f.py", "f")
+    root = ElementTree.fromstring(junit.of_verdict(Verdict("mistake", (FOUND, other)), "f.py:f", 0.25))
+    (failure,) = root.iter("failure")
+    assert (failure.get("type"), failure.get("message")) == ("a-b, c-d", "one & <two>; three")
+    assert "a-b: one & <two>" in failure.text and "c-d: three" in failure.text
+    root = ElementTree.fromstring(junit.of_verdict(Verdict("unrecognised", title="f"), "f.py:f", 0.25))
     assert root.find("testsuite/testcase/failure").get("type") == "unrecognised"
-    root = ElementTree.fromstring(verdicts.junit(Verdict("correct", (), ("a note",)), "f.py:f", 0.25))
+    root = ElementTree.fromstring(junit.of_verdict(Verdict("correct", (), ("a note",)), "f.py:f", 0.25))
     assert root.attrib == {"name": "normscope check", "tests": "1", "failures": "0", "errors": "0", "time": "0.250"}
     assert root.findtext("testsuite/system-out") == "a note"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (("nowhere.py:f",), 2, "there is no file nowhere.py"),
+        (("broken.py:f",), 3, "broken.py cannot be imported: ZeroDivisionError"),
+        (("broken.py:f", "--norm", "rms_norm", "--pattern", "[d]"), 2, "--norm and --pattern both say"),
+        (("broken.py:f", "--norm", "no_norm"), 2, "Invalid value for '--norm'"),
+        (("broken.py:f", "--no-such"), 2, "No such option"),
+        ((), 2, "Missing argument"),
+    ],
+)
+@pytest.mark.parametrize("form", ["--json", "--format=json", "--format=junit"])
+def test_an_error_too_is_a_document_where_one_was_asked_for(run, tmp_path, arguments, code, message, form):
+    (tmp_path / "broken.py").write_text("1 / 0")
+    got, out, err = run("check", *arguments, form)
+    assert (got, len(said(err))) == (code, 1)
+    if form == "--format=junit":
+        root = ElementTree.fromstring(out)
+        assert (root.get("tests"), root.get("failures"), root.get("errors")) == ("1", "0", "1")
+        assert message in root.find("testsuite/testcase/error").get("message")
+        return
+    made = json.loads(out)
+    assert (made["verdict"], made["findings"], made["exit_code"]) == ("error", [], code)
+    assert message in made["error"]
+
+
+def test_an_error_in_text_leaves_stdout_empty(run, file):
+    assert run("check", f"{file}:nope", "--format", "text")[1] == ""
+    assert run("check", "--help", "--json")[1].startswith("Usage: ")
+
+
+@pytest.mark.parametrize("form", ["text", "json", "junit"])
+@pytest.mark.parametrize("where", ["isolation.judged", "session.Session.prepare", "loading.parse", "child.Child.start"])
+def test_a_fault_that_nobody_foresaw_is_one_line(run, file, monkeypatch, form, where):
+    def fails(*given, **more):
+        raise ValueError("two\nlines")
+
+    monkeypatch.setattr(f"normscope.diagnosis.{where}", fails)
+    code, out, err = run("check", f"{file}:layer_norm", "--format", form)
+    (line,) = said(err)
+    assert code == 70
+    assert line.startswith("Error: Normscope failed by a fault of its own (ValueError: two lines, at line ")
+    assert bool(out) == (form != "text")
 
 
 def test_a_text_marks_the_cells_that_are_wrong():

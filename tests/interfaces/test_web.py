@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
@@ -20,6 +21,7 @@ from normscope.interfaces import web
 
 LOCAL = "http://127.0.0.1:8417"
 HTML = "text/html; charset=utf-8"
+PATIENCE = 60  # s; on a good day an answer takes 0.01, beside other tests on every core much more
 
 
 def answering(body="<h1>Here</h1>", status=200):
@@ -132,12 +134,20 @@ def test_a_long_page_is_zipped_and_a_patch_never(size, query, accepts, zipped):
 
 
 def test_static_files(lab):
-    for path in web.STATIC.iterdir():
-        answer = lab.get(f"/static/{path.name}")
-        assert answer.content == path.read_bytes()
-        assert answer.headers["content-type"] == web.TYPES[path.suffix]
+    files = {path.name: path.read_bytes() for path in web.STATIC.iterdir() if path.is_file()}
+    for name, body in {**files, "lab.css": web.style().encode()}.items():
+        answer = lab.get(f"/static/{name}")
+        assert answer.content == body
+        assert answer.headers["content-type"] == web.TYPES[Path(name).suffix]
         assert answer.headers["cache-control"] == "no-cache"
         assert_secured(answer)
+
+
+def test_the_style_sheet_is_all_of_its_parts_in_their_order():
+    parts = {path.stem: path.read_text(encoding="utf-8") for path in (web.STATIC / "style").iterdir()}
+    assert sorted(parts) == sorted(web.SHEETS)
+    places = [web.style().index(parts[name]) for name in web.SHEETS]
+    assert places == sorted(places) and places[0] == 0
 
 
 def test_a_static_file_is_not_sent_twice(lab):
@@ -189,13 +199,13 @@ def served(port=0, path="/"):
 
 def connected(port):
     """A connection that stays open until its block ends."""
-    return closing(http.client.HTTPConnection("127.0.0.1", port, timeout=5))
+    return closing(http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE))
 
 
 def test_it_says_where_it_is_and_is_there():
     with served(path="/inside?v=1") as (_, (line,), port):
         assert line == f"Normscope is at http://127.0.0.1:{port}/inside?v=1  (Ctrl-C stops it)\n"
-        with urlopen(f"http://127.0.0.1:{port}/inside?v=1", timeout=5) as answer:
+        with urlopen(f"http://127.0.0.1:{port}/inside?v=1", timeout=PATIENCE) as answer:
             assert "server" not in {name.lower() for name in answer.headers}
             assert b"Inside LayerNorm" in answer.read()
 
@@ -217,13 +227,13 @@ def test_an_answer_does_not_wait_for_the_one_before_it():
 @pytest.mark.parametrize("connections", [0, 3])
 def test_ctrl_c_stops_it_at_once(connections):
     with served() as (process, _, port):
-        urlopen(f"http://127.0.0.1:{port}/", timeout=5).close()
+        urlopen(f"http://127.0.0.1:{port}/", timeout=PATIENCE).close()
         with ExitStack() as kept:
             for _ in range(connections):
                 kept.enter_context(connected(port)).request("GET", "/")
             started = time.monotonic()
             process.send_signal(signal.SIGINT)
-            assert process.wait(timeout=5) == 0
+            assert process.wait(timeout=PATIENCE) == 0
             assert time.monotonic() - started < 1
         assert process.stderr.read() == ""
 
@@ -233,7 +243,7 @@ def test_ctrl_c_while_it_starts(wait):
     with served() as (process, _, _):
         time.sleep(wait)
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=5) == 0
+        assert process.wait(timeout=PATIENCE) == 0
         assert process.stderr.read() == ""
 
 
@@ -244,7 +254,7 @@ def test_a_taken_port_is_said_and_another_one_used():
             assert other != port
             assert re.fullmatch(rf"Port {port} is not free \(.*\); taking another one\.\n", first)
             assert str(other) in second
-            assert urlopen(f"http://127.0.0.1:{other}/", timeout=5).status == 200
+            assert urlopen(f"http://127.0.0.1:{other}/", timeout=PATIENCE).status == 200
 
 
 def test_the_port_is_free_again_at_once():
@@ -252,7 +262,7 @@ def test_the_port_is_free_again_at_once():
         connection.request("GET", "/")
         connection.getresponse().read()
         process.send_signal(signal.SIGINT)
-        process.wait(timeout=5)
+        process.wait(timeout=PATIENCE)
     with served(port) as (_, lines, again):
         assert again == port, lines
 

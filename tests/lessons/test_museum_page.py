@@ -3,6 +3,7 @@
 import random
 import subprocess
 import sys
+from fractions import Fraction
 from itertools import chain
 from pathlib import Path
 
@@ -11,9 +12,9 @@ import pytest
 import normscope
 from normscope.lessons.museum.catalogue import EXHIBITS, of_kind
 from normscope.lessons.museum.formulas import formulas
-from normscope.lessons.museum.outcome import NEAR, NEAR_ROUNDED, alike, read
+from normscope.lessons.museum.outcome import NEAR, NEAR_ROUNDED, alike, read, sides
 from normscope.lessons.museum.page import LESSON
-from normscope.lessons.museum.quiz import askable, output, question
+from normscope.lessons.museum.quiz import askable, question
 from normscope.lessons.museum.slips import KINDS
 from normscope.lessons.museum.usual import findings
 from normscope.lessons.state import split
@@ -109,6 +110,18 @@ def test_a_shape_that_a_mistake_cannot_have_is_refused(id, x, told):
     assert told in page(f"v=1&show={id}&do=x:{x}").one(class_="bad").text
 
 
+@pytest.mark.parametrize(("typed", "x"), [("1 / 2, 3", "1/2,3"), ("1/ 2 3;5, 7 /3", "1/2,3;5,7/3")])
+def test_blanks_round_a_slash_do_not_cut_a_fraction(typed, x):
+    edited = state(f"v=1&do=x:{typed}")
+    assert edited.x == x and edited.bad is None
+    rows = read(edited.show, edited.texts)["x"]
+    assert rows == [[Fraction(word) for word in row.split(",")] for row in x.split(";")]
+
+
+def test_the_first_field_that_is_wrong_is_named_whatever_the_hash_seed():
+    assert "gamma has 2 numbers" in get("/mistakes?v=1&x=1,2,3")[2]
+
+
 def test_reset_another_exhibit_and_another_kind():
     edited = state("v=1&do=x:4,9&do=eps:2")
     assert (edited.x, edited.eps) == ("4,9", "2")
@@ -124,6 +137,7 @@ def test_reset_another_exhibit_and_another_kind():
 def test_an_address_that_cannot_be_is_refused():
     for query in ("show=none", "kind=odd", "x=1,2;3", "gamma=1", "dy=1,2", "seed=0", "quiz=1&pick=none", "momentum=1"):
         assert get(f"/mistakes?v=1&{query}")[0] == 400, query
+    assert "from 1 to 999,999" in get("/mistakes?v=1&quiz=1&seed=1000000")[2]
 
 
 def test_one_edit_is_a_small_patch():
@@ -164,10 +178,10 @@ def test_only_the_hidden_mistake_gives_these_numbers():
         asked = question(seed)
         hidden = EXHIBITS[asked.id]
         near = NEAR_ROUNDED if hidden.is_rounded else NEAR
-        wanted = list(chain(*output(hidden, read(asked.id, asked.texts))))
+        wanted = list(chain(*sides(hidden, read(asked.id, asked.texts))[1]))
         fitting = []
         for id in asked.options:
-            made = list(chain(*output(EXHIBITS[id], read(id, asked.texts))))
+            made = list(chain(*sides(EXHIBITS[id], read(id, asked.texts))[1]))
             fitting += [id] if all(alike(a, b, near) for a, b in zip(made, wanted, strict=True)) else []
         assert fitting == [asked.id] and 3 <= len(set(asked.options)) == len(asked.options)
 

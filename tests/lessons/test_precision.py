@@ -385,3 +385,20 @@ def test_the_exact_variance_is_a_fraction_of_the_stored_row():
     tree = page("v=1&d=8")
     exact = pvariance([Fraction(number(cell)) for cell in line(tree, "stored")])
     assert tree.one("p", id="exact-variance").text.startswith(f"Exactly {exact} = ")
+
+
+def test_a_long_exact_variance_loses_its_middle_and_gets_decimals():
+    told = page("v=1&mean=0&spread=1e24&policy=float32").one("p", id="exact-variance").text
+    head, tail = told.removeprefix("Exactly ").partition(" = ")[0].split("…")
+    stored = row_of(State(mean=0.0, spread=1e24))
+    exact = str(pvariance([Fraction(float(np.float32(value))) for value in stored]))
+    assert exact.isdecimal() and len(exact) == 49 and exact.startswith(head) and exact.endswith(tail)
+    assert number(told.partition(" = ")[2].partition(",")[0]) == pytest.approx(int(exact), rel=1e-8)
+
+
+@pytest.mark.parametrize("field", ["seed", "d", "first", "at"])
+@pytest.mark.parametrize("value", ["3,4", "", "x", "-1", "1.5", "9" * 5000])
+def test_a_whole_number_is_read_whole_or_refused(field, value):
+    assert respond("/precision", f"v=1&{field}={value}")[0] == 400
+    body = respond("/precision", f"v=1&do={field}:{value}")[2]
+    assert 'class="bad"' in body

@@ -10,7 +10,9 @@ import pytest
 
 from normscope.block import exact
 from normscope.lessons.site import respond
+from normscope.lessons.wiring import panels
 from normscope.lessons.wiring.fold import boxes_of, panels_of
+from normscope.mistakes import check
 from tests.lessons.dom import Node, parse
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "lessons.json").read_text())["B"]
@@ -179,6 +181,14 @@ def test_predict_then_reveal(name):
 def test_a_guess_is_answered_with_the_mistake_that_gives_it(name, answer, words):
     line = respond("/named", f"panel={PANELS.index(name)}&do=guess.{name}:{answer}&patch=")[2].splitlines()[0]
     assert words in page(line).one(id="guess").text
+
+
+def test_an_answer_is_judged_once_a_drawing(monkeypatch):
+    asked = []
+    monkeypatch.setattr(panels, "judged", lambda *given: asked.append(given) or check(*given))
+    tree = page("panel=1&guesses=mu:7")
+    assert len(asked) == 1
+    assert "7 is not it" in tree.one(id="guess").text and "7 is not it" in tree.one(id="say").text
 
 
 MISTAKES = {

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..gradients import GRADIENTS
 from ..program import PARAMETERS
 from . import results
 from .calls import Called, handed, quiet, told
@@ -13,7 +14,11 @@ LEAVES = ("x", *PARAMETERS)
 
 
 class Autograd:
-    """dx, dgamma and dbeta by the framework's autograd, from the cotangent dy of a probe."""
+    """dx, dgamma and dbeta by the framework's autograd, from the cotangent dy of a probe.
+
+    missing  the gradients that stay empty though their leaf asks for one; of a leaf whose owner set requires_grad
+             to False none is missed
+    """
 
     def __init__(self, called: Called) -> None:
         assert called.frame is not None  # is_differentiable was asked
@@ -21,6 +26,7 @@ class Autograd:
         self.name = called.name + THROUGH
         self.ranks, self.features, self.notes = called.ranks, called.features, ()
         self.printed = called.printed
+        self.missing: tuple[str, ...] = ()
 
     @property
     def accepts(self) -> frozenset[str]:
@@ -69,3 +75,32 @@ class Autograd:
                 return bool(self._forward(given).requires_grad)
         except Exception:  # what is wrong with the call is said where it is judged
             return False
+
+    def look_for_missing(self, probe: Probe) -> None:
+        """Find the gradients that stay empty, of what y depends on."""
+        given = self._given(probe)
+        try:
+            with quiet(self.called.printed):
+                grads = self._back(given)
+        except Exception:
+            return
+        leaves = self.called.target.leaves(given)
+        empty = [(gradient, leaf) for gradient, leaf, grad in zip(GRADIENTS, LEAVES, grads, strict=True)
+                 if grad is None and asks(leaves.get(leaf))]  # fmt: skip
+        self.missing = tuple(gradient for gradient, leaf in empty if self._moves(probe, leaf))
+
+    def _moves(self, probe: Probe, leaf: str) -> bool:
+        """Whether y changes with an argument."""
+        import numpy as np
+
+        value = getattr(probe, leaf)
+        if value is None or leaf not in self.called.accepts:
+            return False
+        both = self.called.run([probe, probe.but(**{leaf: value * 2 + np.arange(value.size).reshape(value.shape)})])
+        made = [answer["y"] for answer in both if not isinstance(answer, Failure)]
+        return len(made) == 2 and not np.array_equal(*made)
+
+
+def asks(leaf: Any) -> bool:
+    """Whether a tensor gathers a gradient of its own; one whose owner set requires_grad to False does not."""
+    return bool(getattr(leaf, "requires_grad", False) and getattr(leaf, "is_leaf", False))

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
-from itertools import chain, combinations
+from itertools import chain, combinations, islice
 from typing import Any
 
 from ..gradients import GRADIENTS
@@ -12,7 +12,10 @@ from .bounds import TINY, UNIT, np_max, off, ratios
 from .changes import Change, merged
 from .definition import Definition, evaluate, full_shape, places, right
 from .dgamma import DgammaScreen
-from .examination import LEVELS, Examination, failed
+from .empty_gradients import empty
+from .examination import LEVELS, Examination
+from .failing import failed
+from .first_look_back import stub_back, unsteady_back
 from .formula import formula
 from .gradients_of import Gradient, altered, evaluated, textbook
 from .probes import Failure, Probe
@@ -74,15 +77,22 @@ class Backward(Examination):
 
     def verdict(self) -> Verdict:
         """Ask and judge."""
-        asked = self._asked(self._probes())
+        probes = self._probes()
+        found = self._empty(probes[0])
+        if any(each.id == "missing-dx" for each in found):
+            return Verdict("mistake", tuple(found))
+        asked = self._asked(probes)
         if not asked:
-            return Verdict("mistake", (failed(self.failures[0]),))
+            return Verdict("mistake", (failed(self.failures[0], self),))
+        if differs := unsteady_back(self, asked):
+            return Verdict("mistake", (differs,), tuple(self.notes))
         names = [name for name in GRADIENTS if all(name in each.got for each in asked)]
-        found: list[Finding] = []
         for level in self.levels:
             wrong = [name for name in names if not self._holds(asked, name, level)]
             if not wrong:
                 break
+        if "dx" in wrong and (nothing := stub_back(self, asked)):
+            return Verdict("mistake", (*found, nothing), tuple(self.notes))
         for name in wrong:
             made = self._explained(asked, name) if self.computes is None else self._at_zero(asked, name, self.computes)
             found += [each for each in made if each.id not in {one.id for one in found}]
@@ -90,9 +100,22 @@ class Backward(Examination):
             self.notes.append(f"The gradients are those of what the forward pass computes, {formula(self.computes)}.")
         found = exchanged(found)
         if self.failures and not found:
-            found.append(failed(self.failures[0]))
+            found.append(failed(self.failures[0], self))
         kind = "unrecognised" if any(each.id == "unrecognised" for each in found) else "mistake" if found else "correct"
         return Verdict(kind, tuple(found), tuple(self.notes))
+
+    def _empty(self, probe: Probe) -> list[Finding]:
+        """What autograd gives no gradient."""
+        probe = self.with_eps(next(self._small(probe.x.ndim)))
+        return [empty(name, probe, self.right_of(probe)[0]) for name in getattr(self.implementation, "missing", ())]
+
+    def _small(self, rank: int) -> Iterator[Probe]:
+        """Small probes with a dy, from the smallest on."""
+        import numpy as np
+
+        for probe in candidates(self.maker, rank):
+            dy = np.arange(probe.x.size).reshape(probe.x.shape) ** 2 % 5 - 1
+            yield probe.but(dy=self.maker.cast(dy))
 
     def _holds(self, asked: Sequence[Asked], name: str, level: str) -> bool:
         return all(each.share(each.right, name, level, self.dtype) <= 1 for each in asked)
@@ -232,7 +255,7 @@ class Backward(Examination):
         worst = off([each.share(each.right, name, level, self.dtype) for each in asked], level)
         evidence = f"on {len(asked)} probes with random dy {name} {worst}; this gradient holds on all of them"
         text = gradients_of.formula(made, name) if made.forward is None else f"gradient of {formula(made.forward)}"
-        small = self._smallest(asked, name)
+        small = self.smallest(asked, name)
         found = [Finding(change.id, change.name, evidence, text, change.fix, small, name) for change in several]
         return found if made.forward is None else found + self._at_zero(asked, name, made.forward)
 
@@ -269,16 +292,10 @@ class Backward(Examination):
                 return each
         return None
 
-    def _smallest(self, asked: Sequence[Asked], name: str) -> Mapping[str, Any]:
+    def smallest(self, asked: Sequence[Asked], name: str) -> Mapping[str, Any]:
         """The first small input whose gradient is off; else one of those asked."""
-        import numpy as np
-
         rank = asked[0].probe.x.ndim
-        probes = [next(probes) for probes in [candidates(self.maker, rank)] for _ in range(40)]
-        made = []
-        for probe in probes:
-            dy = np.arange(probe.x.size).reshape(probe.x.shape) ** 2 % 5 - 1
-            made.append(probe.but(dy=self.maker.cast(dy)))
+        made = list(islice(self._small(rank), 40))
         if name == "dx" and not any(self._off(each, name) for each in asked if self._plain(each)):
             made = []
         for each in self._quiet(made):
@@ -336,7 +353,7 @@ class Backward(Examination):
             "; ".join(parts),
             "",
             "",
-            self._smallest(asked, name),
+            self.smallest(asked, name),
             name,
         )
 

@@ -19,9 +19,11 @@ from ..norm import Norm
 from ..steps import STATISTICS
 from . import results
 from .frames import Frame, frames
+from .objects import has_forward
 from .probes import Answer, Failure, Probe
 from .samples import sample
 from .targets import Wrong, resolve
+from .unset import left_out
 
 IN_PLACE = frozenset(STATISTICS)  # which a BatchNorm in training is there to change
 RANKS = {"GroupNorm": (4, 3, 2), "InstanceNorm": (4, 3, 5), "BatchNorm": (2, 4, 3)}
@@ -64,6 +66,8 @@ class Called:
         else:
             self.frame = self._accepted(frames(function, framework), pulse)
             self.notes = tuple(f"bound by position: {each}." for each in self.target.guessed)
+            if not backward:
+                self.notes += left_out(norm, self.accepts, has_forward(function))
 
     @property
     def accepts(self) -> frozenset[str]:
@@ -115,7 +119,8 @@ class Called:
     def _called(self, frame: Frame, probe: Probe) -> Answer | Failure:
         values = probe.arguments()
         given = handed(values, frame)
-        before = {name: root(value).tobytes() for name, value in values.items() if hasattr(value, "tobytes")}
+        arrays = {name: value for name, value in values.items() if getattr(value, "shape", ())}
+        before = {name: frame.cells_of(given[name], value) for name, value in arrays.items()}
         try:
             with quiet(self.printed):
                 result = self.target.call(frame, given)
@@ -196,8 +201,10 @@ def may_be_tensors(answers: Sequence[Answer | Failure]) -> bool:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two arrays hold the same cells."""
-    return other is not None and one is not None and bool((one.reshape(-1) == other.reshape(-1)).all())
+    """Whether two arrays hold the same cells, which arrays of unlike sizes never do."""
+    if one is None or other is None or one.size != other.size:
+        return False
+    return bool((one.reshape(-1) == other.reshape(-1)).all())
 
 
 def root(array: Any) -> Any:

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from . import wire
@@ -40,11 +41,11 @@ class Limits:
 
 
 class Died(Exception):
-    """The child is gone: `kind` is timeout, crash or memory."""
+    """The child is gone: `kind` is timeout, crash or memory; `more` what else a message of it should say."""
 
-    def __init__(self, kind: str, text: str) -> None:
-        super().__init__(text)
-        self.kind = kind
+    def __init__(self, kind: str, text: str, more: str = "") -> None:
+        super().__init__(text + more)
+        self.kind, self.more = kind, more
 
 
 class Child:
@@ -106,11 +107,19 @@ class Child:
         try:
             message = self._messages.get(timeout=max(seconds, 0))
         except queue.Empty:
+            held = self._held()
             self.close()
-            raise Died("timeout", f"{doing} took longer than {seconds:g} s") from None
+            raise Died("timeout", f"{doing} took longer than {seconds:g} s", held) from None
         if message is None:
             raise self._gone()
         return message
+
+    def _held(self) -> str:
+        """What the worker holds, where that is more than half of its limit: both may be one fault."""
+        held = memory_of(self.worker)
+        if 2 * held <= self.limits.memory:
+            return ""
+        return f", and it held {held:,} MB of the {self.limits.memory:,} MB that it may by then"
 
     def _gone(self) -> Died:
         """How the process ended."""
@@ -154,6 +163,14 @@ class Child:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def memory_of(pid: int | None) -> int:
+    """The MB that a process holds, as the limit counts them; 0 where the system does not tell."""
+    with suppress(OSError, ValueError, StopIteration):
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+        return int(next(line for line in lines if line.startswith("VmData:")).split()[1]) >> 10
+    return 0
 
 
 class Output:

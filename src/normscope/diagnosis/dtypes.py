@@ -12,19 +12,27 @@ ARRAYS = ("gamma", "beta", "running_mean", "running_var", "dy")
 
 
 class Watched:
-    """An implementation whose answers pass through; `foreign` is the first answer in another dtype than its probe's."""
+    """An implementation whose answers pass through.
+
+    foreign  the first answer in another dtype than its probe's
+    shapes   of every x that was answered
+    """
 
     def __init__(self, implementation: Implementation) -> None:
         self.implementation = implementation
         self.name, self.accepts = implementation.name, implementation.accepts
         self.ranks: tuple[int, ...] = getattr(implementation, "ranks", ())
         self.features: int | None = getattr(implementation, "features", None)
+        self.missing: tuple[str, ...] = getattr(implementation, "missing", ())
+        self.shapes: set[tuple[int, ...]] = set()
         self.foreign: tuple[Probe, str, str] | None = None
 
     def run(self, probes: Sequence[Probe]) -> list[Answer | Failure]:
         """What the implementation answers."""
         answers = self.implementation.run(probes)
         for probe, answer in zip(probes, answers, strict=True):
+            if not isinstance(answer, Failure):
+                self.shapes.add(probe.x.shape)
             if self.foreign is None and not isinstance(answer, Failure) and _is_plain(probe):
                 wrong = [name for name in MAIN if name in answer and answer[name].dtype != probe.x.dtype]
                 self.foreign = (probe, wrong[0], answer[wrong[0]].dtype.name) if wrong else None
@@ -45,7 +53,7 @@ def with_dtypes(verdict: Verdict, watched: Sequence[Watched]) -> Verdict:
     for each in watched:
         if each.foreign is None:
             continue
-        finding = _finding(*each.foreign)
+        finding = _finding(*each.foreign, each.accepts)
         if verdict.verdict == "mistake":
             verdict = replace(verdict, notes=(*verdict.notes, f"{finding.name}; {finding.fix}."))
             continue
@@ -54,10 +62,10 @@ def with_dtypes(verdict: Verdict, watched: Sequence[Watched]) -> Verdict:
     return verdict
 
 
-def _finding(probe: Probe, name: str, dtype: str) -> Finding:
+def _finding(probe: Probe, name: str, dtype: str, accepts: frozenset[str]) -> Finding:
     own = probe.x.dtype.name
     given: dict[str, Any] = {key: value for key in ("x", "gamma", "beta", "eps", "dy")
-                             if (value := getattr(probe, key)) is not None}  # fmt: skip
+                             if key in accepts and (value := getattr(probe, key)) is not None}  # fmt: skip
     return Finding(
         "wrong-dtype",
         f"{name} has dtype {dtype} where x has {own}",

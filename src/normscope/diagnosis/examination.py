@@ -11,8 +11,6 @@ from .definition import Definition, Values, right
 from .probes import Failure, Implementation, Probe
 from .questions import Maker
 from .search import attempt
-from .shrink import shown
-from .verdict import Finding
 
 LEVELS = {  # the formats that a function may compute in, by the dtype it is asked in
     "float64": ("float64", "float32"),
@@ -20,7 +18,6 @@ LEVELS = {  # the formats that a function may compute in, by the dtype it is ask
     "float16": ("float32", "float16"),
     "bfloat16": ("float32", "bfloat16"),
 }
-LARGEST_SHOWN = 64  # cells
 Row = tuple[Probe, Values, Any]  # a probe, what is right, what came back
 
 
@@ -91,15 +88,3 @@ class Examination:
     def is_right(self, rows: Sequence[Row]) -> bool:
         """Whether every answer is right in one of the formats."""
         return any(not self.wrong(rows, level) for level in LEVELS[self.dtype])
-
-
-def failed(failure: Failure) -> Finding:
-    """A call without an answer as a finding, with the call."""
-    probe = failure.probe
-    if probe is None:
-        return Finding(failure.kind, failure.text, "", "", "let it answer this call", {}, "")
-    given = {name: getattr(value, "shape", value) for name, value in probe.arguments().items()}
-    shapes = ", ".join(f"{name} {value}" for name, value in given.items())
-    small = dict(shown(probe, 0, 0)) if probe.x.size <= LARGEST_SHOWN else {}
-    small = {name: value for name, value in small.items() if name not in ("expected", "got")}
-    return Finding(failure.kind, failure.text, f"called with {shapes}", "", "let it answer this call", small, "")

@@ -7,8 +7,10 @@ from ..axes import Axes
 from .backward import Backward
 from .bounds import UNIT
 from .definition import Definition
-from .examination import LEVELS, Examination, Row, failed
+from .examination import LEVELS, Examination, Row
 from .explained import Left, decided, named
+from .failing import failed
+from .first_look import stub, unsteady
 from .following import followed
 from .instruments import Influence, influence, moves_with_shift
 from .layouts import layout_finding
@@ -41,9 +43,13 @@ class Forward(Examination):
         """Ask and judge."""
         core = self.ask([*self.maker.core(), *self.maker.wide()])
         if not core:
-            return Verdict("mistake", (failed(self.failures[0]),), tuple(self.notes))
+            return Verdict("mistake", (failed(self.failures[0], self),), tuple(self.notes))
         core = self._ranks_meant(core)
+        if differs := unsteady(self, core):
+            return Verdict("mistake", (differs,), tuple(self.notes))
         level = self._level(core)
+        if level is None and (nothing := stub(self, core)):
+            return Verdict("mistake", (nothing,), tuple(self.notes))
         found = self._wrong(core) if level is None else [*self._layout(level), *numerics(self, level)]
         found += self._failures_left(found)
         found += judge_running(self.implementation, self.maker, tolerance(level or LEVELS[self.dtype][0], self.dtype))
@@ -200,4 +206,4 @@ class Forward(Examination):
         if found and first.kind == "raises":
             self.notes.append(f"{len(self.failures)} other calls failed: {first.text}")
             return []
-        return [failed(first)]
+        return [failed(first, self)]

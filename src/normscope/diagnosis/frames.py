@@ -89,10 +89,12 @@ class Torch(NumPy):
         return torch.ones_like(like)
 
     def parameter(self, value: Any, old: Any) -> Any:
-        """A Parameter where the old value is one, which autograd then reaches."""
+        """A Parameter where the old value is one, which autograd then reaches unless its owner said no."""
         import torch
 
-        return torch.nn.Parameter(value) if isinstance(old, torch.nn.Parameter) else value
+        if isinstance(old, torch.nn.Parameter):
+            return torch.nn.Parameter(value, requires_grad=old.requires_grad)
+        return value
 
     def cells_of(self, given: Any, own: Any) -> bytes:
         """The memory behind a tensor; of a bfloat16, which has its own, its cells."""

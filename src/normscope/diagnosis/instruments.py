@@ -43,7 +43,7 @@ def influence(
         if y.shape != first.shape:
             return Influence(norm, None, "the shape of y changes with x")
         apart = np.abs(y - first)
-        reacts = ~(apart <= REACTS * np.nanmax(np.abs(first)))
+        reacts = ~(apart <= REACTS * np.nanmax(np.abs(first), initial=0.0))
         maps.append(reacts)
         cell = np.zeros(first.shape, bool)
         cell[place] = True
@@ -91,4 +91,4 @@ def moves_with_shift(y: Any, shifted: Any) -> bool:
     import numpy as np
 
     y, shifted = np.asarray(y, np.float64), np.asarray(shifted, np.float64)
-    return bool(np.nanmax(np.abs(y - shifted)) > 2e-2 * np.nanmax(np.abs(y)))
+    return bool(np.nanmax(np.abs(y - shifted), initial=0.0) > 2e-2 * np.nanmax(np.abs(y), initial=0.0))

@@ -86,10 +86,13 @@ def judged(forward: Any, backward: Any, norm: Norm, dtype: str | None, seed: int
     """The judgement of the values, and of the dtypes that they came in."""
     from .dtypes import Watched, with_dtypes
     from .judge import judge
+    from .tried import tried
 
     ahead, back = (None if each is None else Watched(each) for each in (forward, backward))
     verdict = judge(ahead, norm, backward=back, dtype=dtype, seed=seed)
-    return with_dtypes(verdict, [each for each in (ahead, back) if each is not None])
+    watched = [each for each in (ahead, back) if each is not None]
+    verdict = with_dtypes(verdict, watched)
+    return with_notes(verdict, tried(norm, watched[0].shapes)) if verdict.verdict == "correct" else verdict
 
 
 def with_notes(verdict: "Verdict", *notes: tuple[str, ...]) -> "Verdict":

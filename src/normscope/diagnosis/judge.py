@@ -1,13 +1,15 @@
 """The judgement: the instruments in their order, then the search, then numerics; the verdict that follows."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ..norm import Norm
 from .autograd import THROUGH
 from .backward import Backward
+from .first_look import ALONE
 from .forward import Forward
 from .links import addressed
-from .probes import Implementation
+from .probes import ARGUMENTS, Implementation
 from .verdict import Verdict
 
 UNJUDGED = "its gradients were not judged: they are PyTorch's own, of a forward pass that is not known."
@@ -36,16 +38,28 @@ def judge(
         if implementation is not None:
             made = back if back is not None and back.implementation.name.endswith(THROUGH) else None
             ahead = Forward(implementation, norm, dtype, seed, backward=made)
-            parts.append(ahead.verdict())
-            if made is not None and ahead.is_unknown:
+            parts.append(as_called(ahead.verdict(), implementation.accepts))
+            if any(id in ALONE for id in parts[0].ids):
+                back = None
+            elif made is not None and ahead.is_unknown:
                 parts.append(Verdict("correct", (), (UNJUDGED,)))
                 back = None
             elif made is not None:
                 made.computes, made.narrow = ahead.computes, ahead.narrow
         if back is not None:
-            parts.append(back.verdict())
+            parts.append(as_called(back.verdict(), back.implementation.accepts))
     name = next((each.name for each in (implementation, backward) if each is not None), "")
     return _joined(parts, norm, f"{name} as {norm.name} '{norm.pattern}'")
+
+
+def as_called(verdict: Verdict, accepts: frozenset[str]) -> Verdict:
+    """The verdict whose inputs hold no argument that the function was never given."""
+    unknown = set(ARGUMENTS) - accepts
+    findings = tuple(
+        replace(finding, input={name: value for name, value in finding.input.items() if name not in unknown})
+        for finding in verdict.findings
+    )
+    return replace(verdict, findings=findings)
 
 
 def _joined(parts: Sequence[Verdict], norm: Norm, title: str) -> Verdict:

@@ -79,7 +79,9 @@ def _with_autograd(ahead: Called, notes: tuple[str, ...]) -> Pair:
         return Pair(ahead, None, notes)
     back = Autograd(ahead)
     rank = next(rank for rank in ranks(ahead.norm) if rank in ahead.ranks)
-    if back.is_connected(sample(ahead.norm, rank, True, ahead.features)):
+    probe = sample(ahead.norm, rank, True, ahead.features)
+    if back.is_connected(probe):
+        back.look_for_missing(probe)
         return Pair(ahead, back, (*notes, "the backward pass was checked too, through PyTorch's autograd."))
     return Pair(ahead, None, (*notes, "y carries no gradient, so no backward pass was checked."))
 

@@ -26,6 +26,7 @@ class Remote:
         self.ranks = tuple(map(int, told["ranks"]))
         self.features: int | None = told["features"]
         self.notes = tuple(map(str, told["notes"]))
+        self.missing = tuple(map(str, told["missing"]))
 
     def run(self, probes: Sequence[Probe]) -> list[Answer | Failure]:
         """The answers in order; where the process died, that is the answer of the probe that did it."""
@@ -62,7 +63,7 @@ class Session:
             probe = sample(norm, max(2, len(norm.layout.dims)), "forward" not in names)
             self.failure = Failure(died.kind, f"{died}.", probe)
             silent = {"accepts": ["x", "gamma", "beta", "eps"], "ranks": [], "features": None, "notes": []}
-            return {kind: Remote(self, kind, silent | {"name": name}) for kind, name in names.items()}
+            return {kind: Remote(self, kind, silent | {"name": name, "missing": []}) for kind, name in names.items()}
         self.notes = tuple(map(str, told["notes"]))
         return {kind: Remote(self, kind, each) for kind, each in told["parts"].items()}
 
@@ -114,7 +115,7 @@ class Session:
             message = self.child.answer(min(limit, self.left), doing)
         except Died as died:
             if died.kind == "timeout" and self.left < limit:
-                raise Died("timeout", f"{self.calls} calls took longer than {CALLS * limit:g} s") from None
+                raise Died("timeout", f"{self.calls} calls took longer than {CALLS * limit:g} s", died.more) from None
             raise
         self.left -= time.monotonic() - started
         if "fault" in message:

@@ -5,6 +5,7 @@ from itertools import islice
 from typing import Any
 
 from .definition import Definition, right
+from .examination import own_eps
 from .probes import Failure, Implementation, Probe
 from .questions import Maker, Sizes
 from .search import attempt
@@ -57,6 +58,8 @@ def smallest(
 ) -> Mapping[str, Any]:  # fmt: skip
     """The first small input on which the function differs from the norm, or two definitions from each other."""
     tried = [probe.but(layout=layout) for probe in islice(candidates(maker, rank), CANDIDATES)]
+    if "eps" not in takes:  # which then is the norm's own
+        tried = [probe.but(eps=own_eps(maker.norm, maker.dtype)) for probe in tried]
     tried = [probe for probe in tried if _tells(probe, without, wrong)] if wrong else tried
     tried = tried[:12] if wrong else tried
     for probe, answer in zip(tried, implementation.run(tried), strict=True):

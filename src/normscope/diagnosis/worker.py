@@ -123,6 +123,7 @@ def describe(called: Any) -> dict[str, Any]:
         "ranks": list(called.ranks),
         "features": called.features,
         "notes": list(called.notes),
+        "missing": list(getattr(called, "missing", ())),
     }
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from .faults import Documented
 from .options import colored, json_alone
 from .progress import Progress
 
@@ -22,7 +23,7 @@ SECONDS, MEMORY = 10.0, 2048
 WRONG = 1  # the exit code of a mistake
 
 
-@click.command(short_help="Which mistake an implementation makes.")
+@click.command(cls=Documented, short_help="Which mistake an implementation makes.")
 @click.argument("target", metavar="FILE.py:FUNCTION")
 @click.option("--norm", type=click.Choice(NORMS), help="What it should compute.  [default: by its name, or layer_norm]")
 @click.option("--pattern", help="Any norm: its axes in order, the reduced ones in brackets, as in 'B S [d]'.")
@@ -85,7 +86,12 @@ def check(
 
     \b
     Exit codes: 0 correct, 1 a mistake or unrecognised, 2 file or function
-    not found, 3 file that cannot be imported.
+    not found, 3 file that cannot be imported, 70 a fault of Normscope's.
+
+    With --json or --format junit stdout holds a document whatever happens. JSON has "verdict" ("correct", "mistake",
+    "unrecognised" or "error"), "findings" and "notes"; where the function could not be judged the verdict is "error",
+    with the message under "error" and "exit_code". JUnit has one test case, FUNCTION of FILE.py, with a failure that
+    lists every finding, or an error.
 
     \b
     Examples:
@@ -124,7 +130,7 @@ def _norm(
 ) -> "tuple[Norm, str]":
     """What the function should compute, and who said so."""
     from ..axes import parse
-    from ..diagnosis.naming import GROUPS, KINDS, affine_axes, kind_of
+    from ..diagnosis.naming import GROUPS, KINDS, affine_axes, kind_of, reason
     from ..norm import Norm, group_norm
 
     if name and pattern:
@@ -140,17 +146,17 @@ def _norm(
     kind = name or said or "layer_norm"
     if groups is not None and kind != "group_norm":
         raise click.UsageError(f"{kind} takes no --groups.")
-    why = "by the function's name" if said else "since its name says no kind (--norm does)"
+    why = reason(function) if said else "since its name says no kind (--norm does)"
     why = "as --norm says" if name else why
     return group_norm(groups) if groups is not None else KINDS[kind](), why
 
 
 def _written(verdict: "Verdict", target: str, form: str, color: bool | None, seconds: float) -> str:
     from ..page import json
-    from . import verdicts
+    from . import junit, verdicts
 
     if form == "json":
         return json.dumps(verdict.to_json())
     if form == "junit":
-        return verdicts.junit(verdict, target, seconds)
+        return junit.of_verdict(verdict, target, seconds)
     return verdicts.text(verdict, f"{target}: {verdict.verdict}", colored(color))

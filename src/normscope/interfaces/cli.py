@@ -8,11 +8,11 @@ from typing import Any
 import click
 
 from .. import __version__
-from ..errors import FileError, NormscopeError
 from .check_command import check
 from .compare_command import compare
 from .exact_commands import COMMANDS
 from .export_command import export
+from .faults import explained
 from .options import colored, norm_choice, options, parameters, printing
 from .precision_command import precision
 
@@ -199,12 +199,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return INTERRUPTED
     except click.ClickException as error:
         return _fail(_usage(error), error.exit_code)
-    except NormscopeError as error:
-        return _fail(str(error), error.exit_code)
-    except OSError as error:
-        return _fail(str(error), FileError.exit_code)
-    except MemoryError:
-        return _fail("there is not enough memory; `normscope open FILE` shows a window.", FileError.exit_code)
+    except Exception as error:  # one that nobody foresaw too
+        return _fail(*explained(error))
 
 
 def _print(result: Any) -> None:

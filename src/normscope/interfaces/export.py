@@ -5,14 +5,13 @@ everything else stays as it is.
 """
 
 from collections.abc import Callable, Mapping
-from functools import lru_cache
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING, Any, NamedTuple
 from xml.etree.ElementTree import Element, TreeBuilder
 
 from .. import __version__
 from ..page.html import VOID, Html, el, raw
-from .web import HOST, PORT, STATIC
+from .web import HOST, PORT, style
 
 if TYPE_CHECKING:
     from ..lessons.sources import Source
@@ -83,16 +82,11 @@ def _document(title: str, main: Html, address: str) -> str:
         el("meta", name="color-scheme", content="light dark"),
         el("title", f"{title} | Normscope"),
         el("link", rel="icon", href="data:,"),  # none, and so nothing to ask for
-        el("style", raw(_style() + STYLE)),
+        el("style", raw(style() + STYLE)),
     )
     told = f"Normscope {__version__}. This state in the lab, while normscope runs: "
     body = el("body", main, el("footer", told, el("code", address)))
     return f"<!doctype html>\n{el('html', head, body, lang='en')}\n"
-
-
-@lru_cache(maxsize=1)
-def _style() -> str:
-    return (STATIC / "lab.css").read_text(encoding="utf-8")
 
 
 class _Reader(HTMLParser):

@@ -1,10 +1,8 @@
-"""A verdict for a terminal and for JUnit's readers."""
+"""A verdict for a terminal."""
 
-import re
 from collections.abc import Mapping, Sequence
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
-from xml.etree import ElementTree
 
 from ..page.text import BOLD, DIM, number, paint
 
@@ -16,7 +14,6 @@ LABEL = 10  # columns of "evidence", "expected" and the like
 MOST_ROWS = 16  # of the cells that react
 MOST = 8  # rows and columns of an array that are shown
 ANSWERS = ("expected", "got")
-UNWRITABLE = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # in XML 1.0
 
 
 def text(verdict: "Verdict", heading: str, color: bool = False, width: int = WIDTH) -> str:
@@ -24,12 +21,13 @@ def text(verdict: "Verdict", heading: str, color: bool = False, width: int = WID
     from ..diagnosis.verdict import once
 
     blocks = [paint(heading, BOLD, color)]
-    blocks += [_finding(finding, color, width) for finding in once(verdict.findings)]
+    blocks += [finding_text(finding, color, width) for finding in once(verdict.findings)]
     notes = ["\n".join(wrap(f"note: {note}", width, subsequent_indent="      ")) for note in verdict.notes]
     return "\n\n".join([*blocks, *(["\n".join(notes)] if notes else [])])
 
 
-def _finding(finding: "Finding", color: bool, width: int) -> str:
+def finding_text(finding: "Finding", color: bool = False, width: int = WIDTH) -> str:
+    """One finding in lines of `width`."""
     head = f"{paint(finding.id, BOLD, color)}: {finding.name}"
     said = [("evidence", finding.evidence), ("formula", finding.formula), ("fix", finding.fix)]
     lines = [*wrap(head, width + len(head) - len(f"{finding.id}: {finding.name}"), subsequent_indent="  ")]
@@ -130,40 +128,3 @@ def _cell(cell: Any) -> str:
 def _differs(one: Any, other: Any) -> bool:
     """Whether two cells are written differently."""
     return _cell(one) != _cell(other)
-
-
-def junit(verdict: "Verdict", target: str, seconds: float) -> str:
-    """JUnit XML: a test case that passes, or one for each finding that fails; notes are its output.
-
-    https://github.com/testmoapp/junitxml describes the format, which has no standard.
-    """
-    is_wrong = verdict.verdict != "correct"
-    cases = _failures(verdict) if is_wrong else {target: None}
-    counts = {"tests": str(len(cases)), "failures": str(len(cases) if is_wrong else 0), "errors": "0"}
-    took = {"time": f"{seconds:.3f}"}
-    root = ElementTree.Element("testsuites", {"name": "normscope check", **counts, **took})
-    suite = ElementTree.SubElement(root, "testsuite", {"name": clean(target), **counts, **took})
-    for name, failure in cases.items():
-        case = ElementTree.SubElement(suite, "testcase", {"classname": clean(target), "name": clean(name), **took})
-        if failure is not None:
-            case.append(failure)
-    if verdict.notes:
-        ElementTree.SubElement(suite, "system-out").text = clean("\n".join(verdict.notes))
-    ElementTree.indent(root)
-    return ElementTree.tostring(root, encoding="unicode", xml_declaration=False)
-
-
-def _failures(verdict: "Verdict") -> dict[str, ElementTree.Element | None]:
-    """A failure for each finding, by its id; one for a verdict without any."""
-    made: dict[str, ElementTree.Element | None] = {}
-    for finding in verdict.findings:
-        failure = ElementTree.Element("failure", {"type": finding.id, "message": clean(finding.name)})
-        failure.text = clean(_finding(finding, False, WIDTH))
-        made[finding.id] = failure
-    kind = verdict.verdict
-    return made or {kind: ElementTree.Element("failure", {"type": kind, "message": clean(verdict.title)})}
-
-
-def clean(words: str) -> str:
-    """Text without the characters that XML has no form for."""
-    return UNWRITABLE.sub("\ufffd", words)

@@ -16,7 +16,7 @@ import threading
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +34,7 @@ Respond = Callable[[str, str, Mapping[str, Any]], tuple[int, str, str]]
 HOST = "127.0.0.1"
 PORT = 8417
 STATIC = Path(__file__).parent.parent / "static"
+SHEETS = ("page", "inside", "named", "axes", "precision", "mistakes")  # of equal selectors the later rule wins
 TYPES = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml"}
 LOCAL = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:\d+)?", re.IGNORECASE)
 LONGEST_QUERY = 64 * 1024
@@ -113,7 +114,8 @@ def app(sources: "Mapping[str, Source]", respond: Respond | None = None) -> "Sta
         from ..lessons.site import respond as site
 
         respond = site
-    assets = {path.name: Asset(TYPES[path.suffix], path.read_bytes()) for path in STATIC.iterdir()}
+    assets = {path.name: Asset(TYPES[path.suffix], path.read_bytes()) for path in STATIC.iterdir() if path.is_file()}
+    assets["lab.css"] = Asset(TYPES[".css"], style().encode())
 
     async def page(request: "Request") -> "Response":
         return _page(request, respond, sources)
@@ -123,6 +125,12 @@ def app(sources: "Mapping[str, Source]", respond: Respond | None = None) -> "Sta
 
     routes = [Route("/static/{name}", static), Route("/{path:path}", page)]
     return Starlette(routes=routes, middleware=[Middleware(Gate)])
+
+
+@lru_cache(maxsize=1)
+def style() -> str:
+    """The style sheet of the lab: one file to a browser, one for each kind of page to read."""
+    return "\n".join((STATIC / "style" / f"{name}.css").read_text(encoding="utf-8") for name in SHEETS)
 
 
 def _page(request: "Request", respond: Respond, sources: "Mapping[str, Source]") -> "Response":

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from ..page.frame import frame, head
 from ..page.html import Html, el
 from ..page.numbers import MINUS, ulps, written
 from ..rungs import Rung
@@ -11,16 +12,9 @@ LONGEST = 64  # signs of an exact form that are shown whole
 BEGIN, END = 36, 20  # signs that are shown of a longer one
 
 
-def framed(label: str) -> dict[str, str | int]:
-    """The attributes of a frame that a wide table scrolls in, from the keyboard too."""
-    return {"class_": "frame", "tabindex": 0, "role": "group", "aria_label": label}
-
-
 def rungs_table(rungs: Iterable[Rung], label: str) -> Html:
     """A line for every rung: exact forms first, then what each format has, with its error and its bits."""
-    head = el("thead", el("tr", *(el("th", each, scope="col") for each in HEADS)))
-    table = el("table", head, el("tbody", *map(_line, rungs)), class_="figures ladder")
-    return el("div", table, **framed(label))
+    return frame(label, el("table", head(*HEADS), el("tbody", *map(_line, rungs)), class_="figures ladder"))
 
 
 def _line(rung: Rung) -> Html:

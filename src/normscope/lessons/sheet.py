@@ -11,7 +11,7 @@ from ..page.html import Html, el, group, region
 from ..page.math import equal, vector
 from ..views.exact import mathml
 from .lesson import Lesson, Sources
-from .state import FLAG, PAIR, Codec, whole_number
+from .state import FLAG, PAIR, WHOLE, Codec
 
 TITLE = "Exercises"
 PATH = "/exercises"
@@ -32,10 +32,9 @@ class State:
     bad: tuple[str, str] | None = None
 
 
-NUMBER: Codec = (whole_number, str)
 CODECS: Mapping[str, Codec] = {
-    "seed": NUMBER,
-    "count": NUMBER,
+    "seed": WHOLE,
+    "count": WHOLE,
     "rational": FLAG,
     "answers": FLAG,
     "bad": PAIR,

@@ -21,6 +21,7 @@ from ..presets import PRESETS
 
 Shape = tuple[int, int, int]
 DATA = Path(__file__).parent.parent / "data"
+DIGITS = 2  # after the point
 LEVELS = (2.5, -1.5, 0.0, 1.0, -3.0, 0.5, 3.0, -0.5)
 SPREADS = (0.3, 1.2, 2.0, 0.6, 0.15, 0.9, 0.45)
 
@@ -75,7 +76,6 @@ class Synthetic:
     note: str
     shape: Shape
     seed: int = 0
-    digits: int = 2
     eps: str | None = None
     tokens: Sequence[str] | None = None
 
@@ -101,7 +101,7 @@ class Synthetic:
         return [self._rounded(draw.gauss(0, 0.3)) for _ in range(self.shape[2])]
 
     def _rounded(self, value: float) -> float:
-        return round(value, self.digits) + 0.0
+        return round(value, DIGITS) + 0.0
 
 
 @dataclass(frozen=True)

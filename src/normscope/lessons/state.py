@@ -5,6 +5,7 @@ A lesson declares a frozen dataclass whose fields all have defaults; `read` make
 """
 
 import math
+import re
 from collections.abc import Callable, Container, Mapping
 from dataclasses import fields, replace
 from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
@@ -121,20 +122,30 @@ def complaint(state: S, done: Callable[[S, str, str], S]) -> str:
     return ""
 
 
-def whole_numbers(text: str) -> tuple[int, ...]:
-    """`0,1,96` as numbers; StateError names a word that is none.
-
-    >>> whole_numbers("0,1,96")
-    (0, 1, 96)
-    """
-    return tuple(map(whole_number, text.split(",")))
-
-
 def whole_number(text: str) -> int:
     """A whole number that a person typed, from 0 to 10^15; StateError if it is none."""
     if not text.strip().isdecimal() or len(text) > 16 or int(text) > 10**15:
         raise StateError(f"'{text[:20]}' is no whole number from 0; type one such as 3.")
     return int(text)
+
+
+def words(text: str) -> list[str]:
+    """The numbers of a row that was typed, separated by commas or blanks; a fraction's slash may have blanks round it.
+
+    >>> words("1 / 2, 3"), words("2/3 0.1")
+    (['1/2', '3'], ['2/3', '0.1'])
+    """
+    return re.sub(r"\s*/\s*", "/", text).replace(",", " ").split()
+
+
+def fitted(text: str, count: int, neutral: str) -> str:
+    """A row that was typed, cut or filled up to so many numbers; as it was typed where it has them.
+
+    >>> fitted("2,3,4", 2, "0"), fitted("1 / 2", 3, "1"), fitted("5 6", 2, "0")
+    ('2,3', '1/2,1,1', '5 6')
+    """
+    given = words(text)
+    return text if len(given) == count else ",".join((given + [neutral] * count)[:count])
 
 
 def finite(text: str) -> float:
@@ -163,6 +174,24 @@ def _flag(text: str) -> bool:
 
 PAIR: Codec = (_pair, ":".join)  # an action that could not be done
 FLAG: Codec = (_flag, lambda flag: str(int(flag)))
+WHOLE: Codec = (whole_number, str)
+
+
+def pairs(between: str) -> Codec:
+    """Several fields with their values: `mu:2;c:1,1`."""
+    return lambda text: tuple(map(_pair, text.split(between))), lambda listed: between.join(map(":".join, listed))
+
+
+def indices(axes: int) -> Codec:
+    """A place by its index along so many axes: `0,1,96`."""
+
+    def place(text: str) -> tuple[int, ...]:
+        at = tuple(map(whole_number, text.split(",")))
+        if len(at) != axes:
+            raise StateError(f"'{text[:40]}' has {len(at)} numbers; give {axes}.")
+        return at
+
+    return place, lambda at: ",".join(map(str, at))
 
 
 def choice(options: tuple[str, ...]) -> Codec:

@@ -22,7 +22,6 @@ class Box:
     kind   `exact`, `named`, `input` or a word of the caller's: the label under the title
     state  `now`, `done`, `ahead`, or nothing
     tag    what is said of it in this drawing, such as "computed in this step"
-    role   the class of another role's colour (`stat`, `unit`, ...), if not the kind's own
     """
 
     key: str
@@ -31,7 +30,6 @@ class Box:
     kind: str = "exact"
     state: str = ""
     tag: str = ""
-    role: str = ""
 
 
 class Line(NamedTuple):

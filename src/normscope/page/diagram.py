@@ -27,6 +27,7 @@ CAPS = (220, 176, 148, 128, 112, 98)  # px of a box: the widest at which all lay
 FOLDED = 150  # where even the last cap needs several bands
 SLIM = 150  # px that wires beside a file of boxes leave the boxes at least
 BEND, TIP, WING, CUT = 6.0, 8.0, 4.0, 9.0
+KINDS = ("exact", "named", "input")  # have a look of their own
 STATES = {"now": "computed in this step", "done": "computed in an earlier step", "ahead": "not computed yet"}
 
 
@@ -64,9 +65,9 @@ class Diagram:
         object.__setattr__(self, "pairs", tuple(pairs))
 
 
-def figure(diagram: Diagram, wide: int = WIDE, narrow: int = NARROW) -> Html:
+def figure(diagram: Diagram) -> Html:
     """Both drawings; the style sheet shows the one that the screen has room for."""
-    return el("div", svg(diagram, wide), svg(diagram, narrow), class_="diagram")
+    return el("div", svg(diagram, WIDE), svg(diagram, NARROW), class_="diagram")
 
 
 @lru_cache(maxsize=256)
@@ -195,10 +196,9 @@ def _box(box: Box, corner: Point, size: Point, fitted: Fitted) -> Html:
         *_outline(box.kind, x, y, width, height),
         _chip(fitted, x, top),
         *(_text(line, x, top) for line in fitted.lines),
-        class_=" ".join(filter(None, ("box", box.kind if box.kind in ("exact", "named", "input") else "",
-                                      box.role, box.state))),
+        class_=" ".join(filter(None, ("box", box.kind if box.kind in KINDS else "", box.state))),
         data_box=box.key,
-    )  # fmt: skip
+    )
 
 
 def _outline(kind: str, x: float, y: float, width: float, height: float) -> list[Html]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from html import escape
 
+from .frame import head
 from .html import Html, el, raw, region
 from .numbers import plain, short
 
@@ -71,13 +72,11 @@ def figure(grid: Grid) -> Html:
 
 def table(grid: Grid) -> Html:
     """The grid as a table that the script walks by arrow keys."""
-    heads = "".join(f'<th scope="col">{escape(name)}</th>' for name in (grid.corner, *grid.columns))
     rows = (_region(grid, row) if grid.prefix else raw(_row(row, grid.scale, grid.editable, "")) for row in grid.rows)
     return el(
         "table",
-        raw(f"<thead><tr>{heads}</tr></thead><tbody>"),
-        *rows,
-        raw("</tbody>"),
+        head(grid.corner, *grid.columns),
+        el("tbody", *rows),
         role="grid",
         aria_label=grid.label,
         data_t=grid.name,
@@ -87,7 +86,6 @@ def table(grid: Grid) -> Html:
 
 def stacked(label: str, corner: str, columns: tuple[str, ...], parts: tuple[Grid, ...]) -> Html:
     """Several grids of the same columns as one table, with one Tab stop: a body each."""
-    heads = "".join(f'<th scope="col">{escape(name)}</th>' for name in (corner, *columns))
     bodies = (
         el(
             "tbody",
@@ -98,7 +96,7 @@ def stacked(label: str, corner: str, columns: tuple[str, ...], parts: tuple[Grid
         )
         for part in parts
     )
-    return el("table", raw(f"<thead><tr>{heads}</tr></thead>"), *bodies, role="grid", aria_label=label)
+    return el("table", head(corner, *columns), *bodies, role="grid", aria_label=label)
 
 
 def _region(grid: Grid, row: Row) -> Html:

@@ -4,7 +4,7 @@ from functools import lru_cache
 
 from ...comparison import Compared
 from ...norm import Norm
-from ...page.frame import frame
+from ...page.frame import frame, head
 from ...page.html import Html, el, group, region
 from ...page.numbers import fixed
 from ...page.text import printable
@@ -57,7 +57,7 @@ def _table(scene: Scene, col: Compared) -> Html:
     feature, features = scene.state.sel[1], scene.state.size[1]
     rows = (_row(scene, col, at) for at in range(scene.state.size[0]))
     body = el("table", _head(feature, features), el("tbody", *rows), class_="figures")
-    return region(frame("x and z of the selected feature", body, "column-table"), "column-table")
+    return region(frame("x and z of the selected feature", body, "column-table", "region"), "column-table")
 
 
 @lru_cache(maxsize=64)
@@ -123,10 +123,9 @@ def _worded(norm: Norm, eps: str) -> Html:
 
 
 def _statistics(lines: tuple[tuple[str, str, str, str, int], ...]) -> Html:
-    heads = ("mean", "population variance", "of cells")
-    head = el("thead", el("tr", el("td"), *(el("th", name, scope="col") for name in heads)))
     body = el("tbody", *(_statistic(*line) for line in lines))
-    return frame("The statistics of column and row", el("table", head, body, class_="figures"), "column-statistics")
+    table = el("table", head("", "mean", "population variance", "of cells"), body, class_="figures")
+    return frame("The statistics of column and row", table, "column-statistics", "region")
 
 
 def _statistic(what: str, which: str, mean: str, variance: str, cells: int) -> Html:

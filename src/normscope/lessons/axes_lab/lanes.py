@@ -4,7 +4,7 @@ import math
 from functools import lru_cache
 
 from ...page.controls import button, select
-from ...page.frame import frame
+from ...page.frame import frame, head
 from ...page.html import Html, el, region
 from ...page.lanes import Axis, Lane, Lanes, drawing, fitting
 from ...page.numbers import fixed
@@ -80,10 +80,9 @@ def row_table(view: View) -> Html:
     rows = [view.now.row(name, view.token) for name in SHOWN]
     body = (_line(feature, values, feature == view.feature) for feature, values in enumerate(zip(*rows, strict=True)))
     caption = el("caption", f"{printable(view.name)} in numbers", id="row-name")
-    heads = el("thead", el("tr", *(el("th", name, scope="col") for name in ("feature", "x", "z", "y"))))
     numbers = region(el("tbody", *body, id="row"), "row")
-    table = el("table", region(caption, "row-name"), heads, numbers, class_="figures")
-    return frame("The selected row in numbers", table)
+    table = el("table", region(caption, "row-name"), head("feature", "x", "z", "y"), numbers, class_="figures")
+    return frame("The selected row in numbers", table, role="region")
 
 
 @lru_cache(maxsize=512)

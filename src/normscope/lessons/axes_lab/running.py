@@ -5,7 +5,7 @@ from functools import lru_cache
 
 from ...conventions import CONVENTIONS
 from ...page.controls import Complaint, entry, select
-from ...page.frame import frame
+from ...page.frame import frame, head
 from ...page.html import Html, el, region
 from ...page.numbers import fixed, general
 from .scene import Scene
@@ -47,13 +47,9 @@ def _table(scene: Scene) -> Html:
         )
         for name, told in scene.kept.items()
     )
-    table = el("table", _heads(), el("tbody", *lines), class_="figures")
-    return region(frame("Running statistics of the selected feature", table, "running-table"), "running-table")
-
-
-@lru_cache(maxsize=1)
-def _heads() -> Html:
-    return el("thead", el("tr", el("td"), *(el("th", name, scope="col") for name in HEADS)))
+    table = el("table", head("", *HEADS), el("tbody", *lines), class_="figures")
+    framed = frame("Running statistics of the selected feature", table, "running-table", "region")
+    return region(framed, "running-table")
 
 
 @lru_cache(maxsize=64)

@@ -130,11 +130,8 @@ def divided(groups: int, channels: int) -> int:
 
 
 def check(state: State) -> State:
-    """The state, if the fields of the axes panel can be had; StateError names the one that cannot."""
-    try:
-        history(state.convention, state.momentum, None, None, state.batches)
-    except NormscopeError as error:
-        raise StateError(str(error)) from None
+    """The state, if the fields of the axes panel can be had; a NormscopeError names the one that cannot."""
+    history(state.convention, state.momentum, None, None, state.batches)
     if state.norm not in NAMES and not (state.norm == TYPED and state.pattern):
         raise StateError(f"norm is '{state.norm[:40]}'; it is one of {', '.join(NAMES)}, or pattern beside a pattern=.")
     if not 1 <= state.groups <= MOST:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from ...comparison import Compared
 from ...conventions import CONVENTIONS
 from ...page.controls import button
-from ...page.frame import frame
+from ...page.frame import frame, head
 from ...page.html import Html, el, group, raw, region
 from ...page.numbers import fixed, short
 from .rounding import settled
@@ -32,10 +32,8 @@ def _cells(scene: Scene) -> Html:
     seen = scene.arranged
     corner = "C" if seen.is_transposed else "S"
     across = " ".join(axis for axis in seen.axes if axis not in ("B", "N", corner))
-    heads = (el("th", name, scope="col") for name in seen.columns)
-    head = el("tr", el("th", f"{corner} ↓  {across} →", scope="col"), *heads)
     table = el(
-        "table", el("thead", head), el("tbody", *_rows(scene, chosen)), role="grid",
+        "table", head(f"{corner} ↓  {across} →", *seen.columns), el("tbody", *_rows(scene, chosen)), role="grid",
         aria_label=f"x as {' '.join(seen.axes)}, each cell with the number of its statistic",
         data_t="turned" if seen.is_transposed else "x",
     )  # fmt: skip
@@ -161,8 +159,8 @@ def _many(count: int, noun: str) -> str:
 def every(scene: Scene) -> Html:
     """A line for each norm."""
     lines = (_norm(scene, each) for each in scene.norms)
-    table = el("table", _heads(), el("tbody", *lines), class_="figures")
-    drawn = el("div", frame("Every norm on these numbers", table), _beyond(scene), id="every")
+    table = el("table", head(*HEADS), el("tbody", *lines), class_="figures")
+    drawn = el("div", frame("Every norm on these numbers", table, role="region"), _beyond(scene), id="every")
     return region(drawn, "every")
 
 
@@ -174,18 +172,13 @@ def _beyond(scene: Scene) -> Html | None:
     return el("p", f"Beyond float64: a square overflows under {names}, and so z comes out 0.", class_="notice")
 
 
-@lru_cache(maxsize=1)
-def _heads() -> Html:
-    return el("thead", el("tr", *(el("th", name, scope="col") for name in HEADS)))
-
-
 def _norm(scene: Scene, each: Compared) -> Html:
     is_here = each.name == (scene.state.pattern if scene.state.norm == TYPED else scene.state.norm)
     moves = f"{each.moves} of {len(each.group_of)}{', statistics held' if each.norm.running else ''}"
     axes = each.pattern, " ".join(each.reduced), " ".join(each.kept) or "none"
-    head = _line_head(_title(scene, each), is_here, *axes, str(each.groups))
+    first = _line_head(_title(scene, each), is_here, *axes, str(each.groups))
     numbers = raw(f"<td>{fixed(scene.at_selection(each))}</td><td>{moves}</td>")
-    return el("tr", head, numbers, aria_current="true" if is_here else None)
+    return el("tr", first, numbers, aria_current="true" if is_here else None)
 
 
 def _title(scene: Scene, each: Compared) -> str:

@@ -7,10 +7,10 @@ from functools import lru_cache
 from itertools import chain
 
 from ...conventions import CONVENTIONS
-from ...errors import NormError, StateError
+from ...errors import StateError
 from ...norm import exact_eps
 from ...page.numbers import plain
-from ..state import FLAG, PAIR, Codec, choice, finite, whole_number, whole_numbers
+from ..state import FLAG, PAIR, WHOLE, Codec, choice, finite, indices, pairs
 
 Numbers = tuple[float, ...]
 Pairs = tuple[tuple[str, str], ...]
@@ -83,25 +83,15 @@ def _joined(words: tuple[str, ...]) -> str:
     return ",".join(word.replace("%", "%25").replace(",", "%2C") for word in words)
 
 
-def _two(text: str) -> tuple[int, ...]:
-    token, feature = whole_numbers(text)
-    return token, feature
-
-
-def _pairs(text: str) -> Pairs:
-    return tuple(PAIR[0](word) for word in text.split(";"))
-
-
 NUMBERS: Codec = (_numbers, _written)
-PAIRS: Codec = (_pairs, lambda pairs: ";".join(map(":".join, pairs)))
-WHOLE: Codec = (whole_number, str)
+PAIRS = pairs(";")
 CODECS: Mapping[str, Codec] = {
     "x": (lambda text: tuple(map(_numbers, text.split(";"))), lambda rows: ";".join(map(_written, rows))),
     "tokens": (_words, _joined),
     "gamma": NUMBERS,
     "beta": NUMBERS,
     "eps": (str, str),
-    "sel": (_two, lambda sel: ",".join(map(str, sel))),
+    "sel": indices(2),
     "last": PAIRS,
     "dragged": (str, str),
     "zoom": choice(tuple(ZOOMS)),
@@ -141,7 +131,7 @@ def tokens_by_features(size: tuple[int, int]) -> str:
 
 
 def check(state: State) -> State:
-    """The state, if everything in it fits together; StateError names what does not."""
+    """The state, if everything in it fits together; a NormscopeError names what does not."""
     _check_table(state)
     tokens, features = state.size
     if not (state.sel[0] < tokens and state.sel[1] < features):
@@ -154,7 +144,7 @@ def check(state: State) -> State:
         place(state.dragged, state.size)
     for cell, value in state.last:
         if cell == EPS:
-            _check_eps(value)
+            eps_of(value)
         else:
             place(cell, state.size)
             finite(value)
@@ -179,17 +169,10 @@ def _check_table(state: State) -> None:
         raise StateError("x, gamma and beta hold finite numbers alone.")
     if any(len(word) > LONGEST_WORD for word in state.tokens):
         raise StateError(f"a token's name has at most {LONGEST_WORD} characters.")
-    _check_eps(state.eps)
+    eps_of(state.eps)
 
 
 @lru_cache(maxsize=64)
 def eps_of(text: str) -> float:
     """eps as it is computed with."""
     return float(exact_eps(text))
-
-
-def _check_eps(text: str) -> None:
-    try:
-        eps_of(text)
-    except NormError as error:
-        raise StateError(str(error)) from None

@@ -5,6 +5,7 @@ from functools import lru_cache
 
 from ...axes import Axes
 from ...norm import Norm
+from ...page.frame import frame, head
 from ...page.html import Html, el, group, region
 from ...page.numbers import bytes_, count, operations
 from ...steps import forward
@@ -13,6 +14,7 @@ from ...views.ledger import ledger as costs_of
 from ...views.training import TrainingLedger, training_ledger
 from .view import View
 
+FORTH, BACK = "Ledger of one forward pass", "The way back, from dy"
 HEADS = ("step", "shape", "staged bytes", "fused bytes", "FLOPs", "1/√")
 PROBE = {"B": 1, "S": 100, "d": 1_000_000}
 
@@ -28,9 +30,9 @@ def _costs(norm: Norm, sizes: tuple[tuple[str, int], ...], storage: str, back: b
     ledger = costs_of(norm, dict(sizes), storage)
     where = ", ".join(f"{axis} = {count(size)}" for axis, size in sizes)
     body = group(
-        el("h2", "Ledger of one forward pass", id="ledger-title"),
+        el("h2", FORTH),
         el("p", f"{where}; {storage}, statistics in float32.", class_="where"),
-        _framed(_table(ledger), "ledger-title"),
+        frame(FORTH, _table(ledger), role="region"),
         el("p", _closed_form(ledger), class_="hint"),
         _backward_costs(training_ledger(norm, dict(sizes), storage)) if back else None,
     )
@@ -45,7 +47,7 @@ def _table(ledger: Ledger) -> Html:
     output = ledger.fused_bytes - sum(ledger.inputs.values())
     steps = (_step_line(row, output if row is last else 0) for row in ledger.rows)
     total = _line("total", "", ledger.peak_bytes, ledger.fused_bytes, ledger.flops, ledger.reciprocal_roots)
-    return el("table", _heads(), el("tbody", *inputs, *steps), el("tfoot", total))
+    return el("table", head(*HEADS), el("tbody", *inputs, *steps), el("tfoot", total))
 
 
 def _shape(ledger: Ledger, axes: Axes) -> str:
@@ -74,8 +76,8 @@ def _sum(*terms: tuple[int, str]) -> str:
 def _backward_costs(ledger: TrainingLedger) -> Html:
     """The backward steps under the forward ones, as what is saved says what the forward pass is kept for."""
     return group(
-        el("h2", "The way back, from dy", id="back-title"),
-        _framed(_back_table(ledger), "back-title"),
+        el("h2", BACK),
+        frame(BACK, _back_table(ledger), role="region"),
         el("p", _saved(ledger), class_="hint"),
         el("p", _both(ledger), class_="hint"),
     )
@@ -91,7 +93,7 @@ def _back_table(ledger: TrainingLedger) -> Html:
     ]
     steps = (_step_line(row, ledger.results.get(row.name, 0)) for row in ledger.rows)
     total = _line("total", "", ledger.backward_bytes, ledger.fused_backward_bytes, ledger.backward_flops, 0)
-    return el("table", _heads(), el("tbody", *given, *again, *steps), el("tfoot", total))
+    return el("table", head(*HEADS), el("tbody", *given, *again, *steps), el("tfoot", total))
 
 
 def _saved(ledger: TrainingLedger) -> str:
@@ -111,16 +113,6 @@ def _both(ledger: TrainingLedger) -> str:
         f"Both passes: {count(ledger.peak_bytes)} bytes staged, {count(ledger.fused_bytes)} bytes fused and "
         f"{count(ledger.flops)} FLOPs."
     )
-
-
-def _framed(table: Html, title: str) -> Html:
-    """A table that scrolls in a frame of its own, named by the element with the id `title`."""
-    return el("div", table, class_="frame", tabindex=0, role="region", aria_labelledby=title)
-
-
-def _heads() -> Html:
-    """The head of a table of steps."""
-    return el("thead", el("tr", *(el("th", text, scope="col") for text in HEADS)))
 
 
 def _step_line(row: Row, fused: int) -> Html:

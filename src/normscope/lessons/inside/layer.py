@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 
-from ...errors import NormError, StateError
+from ...errors import StateError
 from ...gradients import training
 from ...norm import Norm, layer_norm, rms_norm
 from ...page.numbers import plain
@@ -110,12 +110,9 @@ def window_of(state: State, source: Source) -> tuple[range, range, range]:
 
 
 def check(state: State, sources: Mapping[str, Source]) -> State:
-    """The state, if everything in it fits together; StateError names what does not."""
+    """The state, if everything in it fits together; a NormscopeError names what does not."""
     source = source_of(state, sources)
-    try:
-        norm = norm_of(state, source)
-    except NormError as error:
-        raise StateError(str(error)) from None
+    norm = norm_of(state, source)
     window_of(state, source)
     if state.rounding not in (None, *roundings(state.storage)):
         known = " ".join(roundings(state.storage))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from ...program import PARAMETERS
 from ...views.ledger import WIDTH
-from ..state import FLAG, PAIR, Codec, choice, whole_number, whole_numbers
+from ..state import FLAG, PAIR, WHOLE, Codec, choice, indices, pairs
 from .rounding import ROUNDINGS
 
 KINDS = {"layer_norm": "LayerNorm", "rms_norm": "RMSNorm"}
@@ -52,23 +52,10 @@ class State:
     bad: Edit | None = None
 
 
-def _pairs(text: str) -> tuple[Edit, ...]:
-    return tuple(PAIR[0](word) for word in text.split(","))
-
-
-def _three(text: str) -> tuple[int, ...]:
-    b, s, d = whole_numbers(text)
-    return b, s, d
-
-
-def _numbers(values: tuple[int, ...]) -> str:
-    return ",".join(map(str, values))
-
-
 CODECS: Mapping[str, Codec] = {
     "source": (str, str),
-    "sizes": (_three, _numbers),
-    "seed": (whole_number, str),
+    "sizes": indices(3),
+    "seed": WHOLE,
     "norm": choice(tuple(KINDS)),
     "eps": (str, str),
     "affine": choice(tuple(AFFINES)),
@@ -76,10 +63,10 @@ CODECS: Mapping[str, Codec] = {
     "rounding": choice(tuple(ROUNDINGS)),
     "back": FLAG,
     "dy": choice(tuple(COTANGENTS)),
-    "at": (_three, _numbers),
+    "at": indices(3),
     "step": (str, str),
     "sel": (str, str),
-    "edits": (_pairs, lambda edits: ",".join(":".join(edit) for edit in edits)),
+    "edits": pairs(","),
     "ladder": FLAG,
     "copy": choice(tuple(COPIES)),
     "bad": PAIR,

@@ -17,7 +17,7 @@ from .kernels import (
     with_next,
 )
 from .side import Side
-from .slips import GROUP, INNER, KIND, LAYER, Exhibit, halves
+from .slips import GROUP, KIND, LAYER, Exhibit, given, halves
 
 block = KIND["block"]
 LETTERED = "i counts the halves, j the k features of one."
@@ -31,42 +31,35 @@ def _slice(rows: int, columns: int) -> str:
     return "" if rows > 1 else "x has 1 row; a slice needs a row before it."
 
 
-def _given(x: str, eps: str = "0") -> dict[str, str]:
-    count = x.split(";")[0].count(",") + 1
-    return {"x": x, "gamma": ",".join("1" * count), "beta": ",".join("0" * count), "eps": eps}
-
-
 BLOCKS = (
     block(
         "padded-lanes-counted",
         "Zeros behind the row, centered to −mean, enter the variance",
         PADDED,
-        _given("1,1,4"),
+        given("1,1,4"),
         "Mask the padded lanes after centering.",
         instrument="eps",
         reads=with_lanes,
         where="p is the count of padded lanes, up to a power of two.",
         shown=("mu", "var"),
-        opened=INNER | {"m", "mu2", "lost", "lanes"},
         seen="https://github.com/triton-lang/triton/issues/9838",
     ),
     block(
         "columns-beyond-block-ignored",
         "Only the first power of two of columns is counted and written",
         FIRST,
-        _given("0,2,4"),
+        given("0,2,4"),
         "Loop over the blocks of a row.",
         instrument="influence",
         reads=with_block,
         where="b is 1 in the block and 0 beyond it; w is b over the count of the block.",
-        opened=INNER | {"wx", "wq", "z"},
         seen="https://github.com/facebookresearch/xformers/issues/785",
     ),
     block(
         "statistics-per-chunk",
         "Each half of a row has its own statistics",
         forward(HALVES),
-        _given("1,3,3,9"),
+        given("1,3,3,9"),
         "Merge the sums of the halves before dividing.",
         instrument="influence",
         fits=halves,
@@ -77,11 +70,10 @@ BLOCKS = (
         "between-chunk-term-missing",
         "The variance is the average of the halves’ variances",
         AVERAGED,
-        _given("0,2,4,6"),
+        given("0,2,4,6"),
         "Add the variance of the chunk means.",
         instrument="eps",
         shown=("mu", "m", "var"),
-        opened=INNER | {"e"},
         fits=halves,
         where=LETTERED,
         seen="https://github.com/fyu/drn/issues/26",
@@ -90,31 +82,12 @@ BLOCKS = (
         "chunks-merged-with-equal-weights",
         "Chunks of different length are merged as if they were alike",
         MERGED,
-        _given("0,0,6"),
+        given("0,0,6"),
         "Weigh each chunk by its count of cells.",
         instrument="eps",
         reads=with_chunks,
         shown=("m₁", "m₂", "mu", "var"),
         where="a is 1 over the first chunk’s count within it and 0 beyond, b likewise for the second.",
-        opened=INNER
-        | {
-            "ax",
-            "bx",
-            "both",
-            "e",
-            "e2",
-            "ae",
-            "u",
-            "f",
-            "f2",
-            "bf",
-            "w",
-            "within",
-            "half",
-            "apart",
-            "side",
-            "between",
-        },
         seen="https://github.com/pytorch/pytorch/issues/22192",
     ),
     Exhibit(
@@ -124,11 +97,10 @@ BLOCKS = (
         "influence",
         Side(forward(GROUP)),
         Side(BLEEDING, reads=with_next),
-        _given("0,2,4,3,0,3"),
+        given("0,2,4,3,0,3"),
         "Mask the block to the group.",
         "https://github.com/flagos-ai/FlagGems/issues/4984",
         "group_norm",
-        opened=INNER | {"own", "all", "sq", "e", "e2", "be", "all2"},
         fits=_threes,
         where="i counts the groups, j the c channels of one; next is the channel behind a group, b 1 if there is one.",
     ),
@@ -139,7 +111,7 @@ BLOCKS = (
         "layout",
         Side(forward(LAYER), reads=behind),
         Side(START, reads=from_start),
-        _given("0,2;2,0"),
+        given("0,2;2,0"),
         "Use the array's offset and strides, or make it contiguous first.",
         "https://github.com/pytorch/pytorch/issues/131750",
         fits=_slice,

@@ -2,15 +2,10 @@
 
 from fractions import Fraction
 
-from .slips import INNER, KIND, LAYER, D, line, wrong
+from .slips import KIND, LAYER, D, given, line, wrong
 
 eps = KIND["eps"]
 THOUSANDTH = Fraction(1, 1000)  # Keras's default
-
-
-def _given(x: str, value: str) -> dict[str, str]:
-    count = x.split(";")[0].count(",") + 1
-    return {"x": x, "gamma": ",".join("1" * count), "beta": ",".join("0" * count), "eps": value}
 
 
 RESCALED = wrong(
@@ -30,17 +25,16 @@ EPS = (
         "eps-outside-root",
         "eps is added after the root",
         wrong(LAYER, v=(line("s", "sqrt", "var"), line("v", "add", "s", "eps")), r=(line("r", "recip", "v"),)),
-        _given("0,6", "7"),
+        given("0,6", "7"),
         "Add eps to the variance, then take the root.",
         instrument="eps",
-        opened=INNER | {"s"},
         seen="https://github.com/tracel-ai/burn/issues/2185",
     ),
     eps(
         "eps-missing",
         "eps never reaches the divisor",
         wrong(LAYER, v=(), r=(line("r", "rsqrt", "var"),)),
-        _given("2,2", "1"),
+        given("2,2", "1"),
         "Add eps to the variance.",
         instrument="eps",
         seen="https://github.com/VeriSilicon/TIM-VX/pull/589",
@@ -49,7 +43,7 @@ EPS = (
         "eps-fixed",
         "The eps that is given is ignored: a constant stands in its place",
         wrong(LAYER, v=(line("v", "add", "var", THOUSANDTH),)),
-        _given("0,6", "7"),
+        given("0,6", "7"),
         "Use the eps that is given.",
         instrument="eps",
         seen="https://github.com/tensorflow/tensorflow/issues/62607",
@@ -58,25 +52,23 @@ EPS = (
         "eps-twice",
         "A variance that holds eps already gets it again",
         wrong(LAYER, v=(line("u", "add", "var", "eps"), line("v", "add", "u", "eps"))),
-        _given("0,2", "4"),
+        given("0,2", "4"),
         "Add eps once.",
         instrument="eps",
-        opened=INNER | {"u"},
     ),
     eps(
         "eps-squared",
         "The square of eps is added",
         wrong(LAYER, v=(line("e", "mul", "eps", "eps"), line("v", "add", "var", "e"))),
-        _given("0,4", "5"),
+        given("0,4", "5"),
         "Add eps itself.",
         instrument="eps",
-        opened=INNER | {"e"},
     ),
     eps(
         "eps-as-floor",
         "eps is the least variance, and is not added",
         wrong(LAYER, v=(line("v", "maximum", "var", "eps"),)),
-        _given("0,6", "7"),
+        given("0,6", "7"),
         "Add eps to the variance.",
         instrument="eps",
     ),
@@ -89,21 +81,19 @@ EPS = (
             r=(line("r", "rsqrt", "var"),),
             xhat=(line("z", "mul", "c", "r"), line("xhat", "add", "z", "eps")),
         ),
-        _given("0,2", "3"),
+        given("0,2", "3"),
         "Add eps inside the root.",
         instrument="eps",
-        opened=INNER | {"z"},
         seen="https://discuss.pytorch.org/t/batchnorm1d-output-different-with-my-implementation/51877",
     ),
     eps(
         "eps-after-rescale",
         "The row is divided by its largest magnitude first, and eps is not",
         RESCALED,
-        _given("0,4", "2"),
+        given("0,4", "2"),
         "Divide eps by the squared magnitude too.",
         instrument="eps",
         shown=("t", "mu", "var"),
-        opened=INNER | {"size", "most", "small"},
         seen="https://github.com/apple/coremltools/pull/2822",
     ),
 )

@@ -7,12 +7,13 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from functools import lru_cache
 from math import isfinite, sqrt
+from operator import mul
 from typing import NamedTuple
 
 from ...page.numbers import fixed, general, short
 from ...views.cells import FLOATS
 from .catalogue import EXHIBITS
-from .outcome import NEAR, alike, ran, read
+from .outcome import NEAR, alike, ran, read, sides
 from .side import Given, Rows, Side, floats
 from .slips import Exhibit
 
@@ -49,10 +50,6 @@ def probe(exhibit: Exhibit) -> Given:
     raise LookupError(exhibit.id)
 
 
-def _changed(given: Given, **fields: object) -> Given:
-    return {**given, **fields}
-
-
 def _apart(a: Rows, b: Rows) -> float:
     """The largest difference of two outputs."""
     pairs = [(p, q) for one, other in zip(a, b, strict=True) for p, q in zip(one, other, strict=True)]
@@ -60,25 +57,30 @@ def _apart(a: Rows, b: Rows) -> float:
 
 
 def _layout(exhibit: Exhibit) -> tuple[Figure, ...]:
-    given = read(exhibit.id, tuple(exhibit.given.items()))
-    copy = exhibit.right.run(given, FLOATS)
-    apart = (_apart(side.run(given, FLOATS), copy) for side in (exhibit.right, exhibit.wrong))
+    given = read(exhibit.id, exhibit.texts)
+    right, wrong = sides(exhibit, given)  # the right one is run on a copy
+    apart = (_apart(rows, right) for rows in (right, wrong))
     return (Figure("largest difference of y between a slice and a copy of it", *map(short, apart)),)
 
 
-def _reacting(side: Side, given: Given, row: int, column: int) -> list[tuple[int, int]]:
-    moved = [list(cells) for cells in given["x"]]
-    moved[row][column] += 1
-    before, after = side.run(given, FLOATS), side.run(_changed(given, x=moved), FLOATS)
+def _reacting(before: Rows, after: Rows) -> list[tuple[int, int]]:
     size = range(len(before)), range(len(before[0]))
     return [(r, c) for r in size[0] for c in size[1] if not alike(before[r][c], after[r][c], NEAR)]
 
 
+def _moved(given: Given, row: int, column: int) -> Given:
+    """The same with one cell of x larger by 1."""
+    x = [list(cells) for cells in given["x"]]
+    x[row][column] += 1
+    return {**given, "x": x}
+
+
 def _influence(exhibit: Exhibit) -> tuple[Figure, ...]:
     given = probe(exhibit)
+    before = sides(exhibit, given)
     places = [(r, c) for r in range(ROWS) for c in range(len(given["x"][0]))]
     for row, column in places:
-        sets = [_reacting(side, given, row, column) for side in (exhibit.right, exhibit.wrong)]
+        sets = list(map(_reacting, before, sides(exhibit, _moved(given, row, column))))
         if sets[0] != sets[1]:
             asked = f"cells of y that react to x in row {row + 1}, column {column + 1}, of {len(places)}"
             return (Figure(asked, *(_places(cells, len(given["x"][0])) for cells in sets)),)
@@ -105,16 +107,15 @@ def _affine(exhibit: Exhibit) -> tuple[Figure, ...]:
     asked = {"gamma": "the first row of y where gamma = 0", "beta": "the first row of y where beta = 0"}
     made = []
     for name, text in asked.items():
-        probed = _changed(given, **{name: [0] * width})
-        first = (side.run(probed, FLOATS)[0] for side in (exhibit.right, exhibit.wrong))
-        made.append(Figure(text, *(", ".join(map(short, row)) for row in first)))
+        probed = {**given, name: [0] * width}
+        made.append(Figure(text, *(", ".join(map(short, rows[0])) for rows in sides(exhibit, probed))))
     return tuple(made)
 
 
 def _shift(exhibit: Exhibit) -> tuple[Figure, ...]:
     given = probe(exhibit)
-    moved = _changed(given, x=[[cell + 1 for cell in row] for row in given["x"]])
-    apart = (_apart(side.run(moved, FLOATS), side.run(given, FLOATS)) for side in (exhibit.right, exhibit.wrong))
+    moved = {**given, "x": [[cell + 1 for cell in row] for row in given["x"]]}
+    apart = map(_apart, sides(exhibit, moved), sides(exhibit, given))
     return (Figure("largest |y(x + 1) − y(x)|", *(short(value if value > NEAR else 0.0) for value in apart)),)
 
 
@@ -149,12 +150,12 @@ def _row_eps(cells: list[float]) -> str:
 
 
 def _numerics(exhibit: Exhibit) -> tuple[Figure, ...]:
-    given = read(exhibit.id, tuple(exhibit.given.items()))
+    given = read(exhibit.id, exhibit.texts)
     exact = floats(exhibit.right.run(given, FLOATS))
-    sides = [side.rounded(given) for side in (exhibit.right, exhibit.wrong)]
-    errors = (_apart(rows, exact) for rows in sides)
+    both = sides(exhibit, given)
+    errors = (_apart(rows, exact) for rows in both)
     bound = sqrt(len(given["x"][0]) - 1)
-    largest = (max(map(abs, rows[0]), key=lambda size: (size != size, size)) for rows in sides)
+    largest = (max(map(abs, rows[0]), key=lambda size: (size != size, size)) for rows in both)
     return (
         Figure("largest difference from y in exact numbers", *map(short, errors)),
         Figure(f"largest |xhat|, which is at most √(d − 1) = {general(bound)}", *map(_six, largest)),
@@ -166,13 +167,13 @@ def _six(value: float) -> str:
 
 
 def _gradient(exhibit: Exhibit) -> tuple[Figure, ...]:
-    given = read(exhibit.id, tuple(exhibit.given.items()))
-    doubled = _changed(given, gamma=[2 * cell for cell in given["gamma"]])
+    given = read(exhibit.id, exhibit.texts)
+    doubled = {**given, "gamma": [2 * cell for cell in given["gamma"]]}
     xhat = exhibit.right.values(given)["xhat"].flat
-    sides = [(side.run(given, FLOATS)[0], side.run(doubled, FLOATS)[0]) for side in (exhibit.right, exhibit.wrong)]
-    sums = (_zero(sum(dx)) for dx, _ in sides)
-    along = (_zero(sum(map(lambda a, b: a * b, dx, xhat))) for dx, _ in sides)
-    twice = (dx2[0] / dx[0] for dx, dx2 in sides)
+    both = [rows[0] for rows in sides(exhibit, given)]
+    sums = (_zero(sum(dx)) for dx in both)
+    along = (_zero(sum(map(mul, dx, xhat))) for dx in both)
+    twice = (rows[0][0] / dx[0] for rows, dx in zip(sides(exhibit, doubled), both, strict=True))
     return (
         Figure("sum of a row of dx, 0 of every LayerNorm", *map(short, sums)),
         Figure("sum of dx · xhat, 0 where eps = 0", *map(short, along)),
@@ -185,10 +186,10 @@ def _zero(value: float) -> float:
 
 
 def _running(exhibit: Exhibit) -> tuple[Figure, ...]:
-    made = ran(exhibit, read(exhibit.id, tuple(exhibit.given.items())))
+    both = sides(exhibit, read(exhibit.id, exhibit.texts))
     what = exhibit.right.output.removeprefix("new_")
     asked = f"{what} after one batch, momentum {exhibit.given['momentum']}"
-    return (Figure(asked, *(general(rows[0][0]) for rows in (made.right, made.wrong))),)
+    return (Figure(asked, *(general(rows[0][0]) for rows in both)),)
 
 
 INSTRUMENTS: Mapping[str, Instrument] = {

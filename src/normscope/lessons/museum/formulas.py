@@ -32,10 +32,13 @@ def formulas(exhibit: Exhibit, side: Side) -> tuple[Formula, ...]:
     y[s,i] = (x[s,i] - mu[s]) / (sqrt(var[s]) + eps) * gamma[i] + beta[i]
     """
     kept = dict(side.keep)
-    opened = exhibit.opened - set(side.shown)
+    opened = frozenset(side.program.by_name) - {*side.shown, *exhibit.named}
 
     def line(name: str) -> Formula:
-        left, right = symbol(side.program, name), expression(side.program, name, opened - {name})
+        left, right = (
+            symbol(side.program, name),
+            expression(side.program, name, opened),
+        )
         if name in kept:
             right = Call(FORMATS[kept[name]].short, (right,))
         return Formula(Symbol("y", left.index) if name == "xhat" == side.output else left, right)

@@ -6,25 +6,24 @@ from ...gradients import training
 from ...norm import Norm
 from ...steps import running
 from .side import Given, Side
-from .slips import BATCH, INNER, Exhibit, line, rewritten
+from .slips import BATCH, Exhibit, line, rewritten
 
 NORM = Norm("S [d]", affine="d", shift=False)
 BACK = Side(training(NORM), "dx", ("xhat",))
-OPENED = INNER - {"xhat", "r"} | {"dxhat", "dxhat_xhat", "centered", "along", "across", "mean_dxhat", "mean_dxhat_xhat"}
+NAMED = frozenset({"mu", "r"})  # what the way back reads of the forward pass
 GIVEN = {"x": "0,2,4", "gamma": "3,1,1", "dy": "1,0,0", "eps": "0"}
 WITHOUT = training(Norm("S [d]"))
 
 
 def _back(id: str, name: str, side: Side, fix: str) -> Exhibit:
     return Exhibit(
-        id, name, "backward", "gradient", BACK, side, GIVEN, fix, function="layer_norm_backward", opened=OPENED
+        id, name, "backward", "gradient", BACK, side, GIVEN, fix, function="layer_norm_backward", named=NAMED
     )
 
 
 def _run(id: str, name: str, side: tuple[Side, Side], momentum: str, fix: str, seen: str) -> Exhibit:
     given = {"x": "0;2", "momentum": momentum}
-    opened = INNER | {"mean_change", "mean_step", "var_change", "var_step", "keep"}
-    return Exhibit(id, name, "backward", "running", *side, given, fix, seen, "batch_norm", opened=opened)
+    return Exhibit(id, name, "backward", "running", *side, given, fix, seen, "batch_norm")
 
 
 def _started(given: Given) -> Given:

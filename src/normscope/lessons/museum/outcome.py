@@ -2,18 +2,18 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from math import isnan
 
 from ...errors import ExactError, StateError
 from ...views import exact
 from ...views.cells import FLOATS
 from ...views.opaque import Exact
+from ..state import words
 from .catalogue import EXHIBITS
 from .side import Given, Rows, Side
-from .slips import Exhibit
+from .slips import Exhibit, Texts
 
-Texts = tuple[tuple[str, str], ...]  # the fields as typed
 NEAR, NEAR_ROUNDED = 1e-9, 1e-6
 MOST_ROWS, MOST_COLUMNS = 4, 8
 LONGEST = 12  # signs of a number
@@ -35,7 +35,7 @@ class Outcome:
         """Whether both were run in float32."""
         return self.exact_right is None
 
-    @property
+    @cached_property
     def differ(self) -> list[list[bool]]:
         """For every cell, whether the two differ by more than rounding."""
         near = NEAR_ROUNDED if self.is_rounded else NEAR
@@ -61,13 +61,13 @@ def alike(a: float, b: float, near: float) -> bool:
 
 def numbers(text: str, name: str) -> list[Fraction]:
     """The numbers of a row that was typed: `2, 2/3, 0.1`; StateError or ExactError for others."""
-    words = text.replace(",", " ").replace(" / ", "/").split()
-    if not words:
+    given = words(text)
+    if not given:
         raise StateError(f"{name} is empty; type numbers such as 2, 2/3, 0.1.")
-    for word in words:
+    for word in given:
         if len(word) > LONGEST:
             raise StateError(f"{name} holds '{word[:LONGEST]}…'; a number has at most {LONGEST} signs here.")
-    return [exact.rational(word, name) for word in words]
+    return [exact.rational(word, name) for word in given]
 
 
 @lru_cache(maxsize=256)
@@ -84,10 +84,7 @@ def read(id: str, texts: Texts) -> Given:
         raise StateError("x has one feature; give it at least 2.")
     if reason := exhibit.fits(rows, columns):
         raise StateError(reason)
-    given: dict[str, object] = {"x": x}
-    for name in typed.keys() - {"x"}:
-        given[name] = _field(name, typed[name], rows, columns)
-    return given
+    return {name: x if name == "x" else _field(name, text, rows, columns) for name, text in texts}
 
 
 def _field(name: str, text: str, rows: int, columns: int) -> object:
@@ -118,11 +115,17 @@ def outcome(id: str, texts: Texts) -> Outcome:
 
 def ran(exhibit: Exhibit, given: Given) -> Outcome:
     """Both sides, run."""
-    right, wrong = exhibit.right, exhibit.wrong
+    both = sides(exhibit, given)
     if exhibit.is_rounded:
-        return Outcome(right.rounded(given), wrong.rounded(given), None, None)
-    exacts = (_exact(right, given), _exact(wrong, given))
-    return Outcome(right.run(given, FLOATS), wrong.run(given, FLOATS), *exacts)
+        return Outcome(*both, None, None)
+    return Outcome(*both, _exact(exhibit.right, given), _exact(exhibit.wrong, given))
+
+
+def sides(exhibit: Exhibit, given: Given) -> tuple[Rows, Rows]:
+    """What the right side and the wrong one give in floats; in float32 where the exhibit is about rounding."""
+    if exhibit.is_rounded:
+        return exhibit.right.rounded(given), exhibit.wrong.rounded(given)
+    return exhibit.right.run(given, FLOATS), exhibit.wrong.run(given, FLOATS)
 
 
 def _exact(side: Side, given: Given) -> Rows | None:

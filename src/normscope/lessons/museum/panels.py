@@ -3,6 +3,7 @@
 from urllib.parse import urlsplit
 
 from ...page.controls import Complaint, bar, button, entry, select
+from ...page.frame import frame, head
 from ...page.html import Html, el, group, region
 from ...page.numbers import fixed, short
 from ...views import exact
@@ -89,7 +90,7 @@ def summary(made: Outcome) -> str:
 
 def _table(title: str, rows: Rows, exact_rows: Rows | None, differ: list[list[bool]] | None) -> Html:
     width = len(rows[0])
-    heads = (el("th", f"feature {at + 1}", scope="col") for at in range(width))
+    heads = head("", *(f"feature {at + 1}" for at in range(width)))
     body = (
         el(
             "tr",
@@ -104,11 +105,11 @@ def _table(title: str, rows: Rows, exact_rows: Rows | None, differ: list[list[bo
     table = el(
         "table",
         el("caption", title),
-        el("thead", el("tr", el("td"), *heads)),
+        heads,
         el("tbody", *body),
         class_="figures pair",
     )
-    return el("div", table, class_="frame", tabindex=0, role="group", aria_label=title)
+    return frame(title, table)
 
 
 def _cell(value: float, exact_value: object, differs: bool) -> Html:
@@ -137,12 +138,11 @@ def fingerprint(exhibit: Exhibit) -> Html:
         el("tr", el("th", each.asked, scope="row"), el("td", each.right), el("td", each.wrong))
         for each in figures(exhibit.id)
     )
-    heads = el("tr", *(el("th", text, scope="col") for text in ("asked", "right", "this one")))
-    table = el("table", el("thead", heads), el("tbody", *body), class_="figures asked")
+    table = el("table", head("asked", "right", "this one"), el("tbody", *body), class_="figures asked")
     parts = (
         el("h3", f"Fingerprint: {instrument.name}"),
         el("p", instrument.about, class_="notice"),
-        el("div", table, class_="frame", tabindex=0, role="group", aria_label="Fingerprint"),
+        frame("Fingerprint", table),
     )
     return region(el("section", *parts, id="fingerprint"), "fingerprint")
 
@@ -162,8 +162,7 @@ def usual(exhibit: Exhibit) -> Html:
         )
         for each in made
     )
-    heads = el("tr", el("th", "test", scope="col"), el("th", "run now", scope="col"))
-    table = el("table", el("thead", heads), el("tbody", *rows), class_="figures asked")
+    table = el("table", head("test", "run now"), el("tbody", *rows), class_="figures asked")
     parts = (
         el("h3", "Why a usual test misses it"),
         el("p", because(exhibit), class_="notice"),
@@ -172,7 +171,7 @@ def usual(exhibit: Exhibit) -> Html:
             f"{through} of these {len(made)} tests let it through. Inputs are drawn from a normal, with a fixed seed.",
             class_="notice",
         ),
-        el("div", table, class_="frame", tabindex=0, role="group", aria_label="Usual tests"),
+        frame("Usual tests", table),
     )
     return region(el("section", *parts, id="usual"), "usual")
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 from ...norm import Norm
 from ...steps import forward
 from .side import Given, Side
-from .slips import GROUP, INNER, KIND, LAYER, Exhibit, line, rewritten, square, wrong
+from .slips import GROUP, KIND, LAYER, Exhibit, line, rewritten, square, wrong
 
 affine = KIND["affine"]
 ONE = Fraction(1)
@@ -58,7 +58,6 @@ AFFINE = (
         GIVEN,
         "Multiply by gamma.",
         instrument="affine",
-        opened=INNER | {"w"},
         seen="https://github.com/utensils/mold/issues/1074",
     ),
     affine(
@@ -116,7 +115,6 @@ AFFINE = (
         instrument="affine",
         output="xhat",
         shown=("t", "mu", "var"),
-        opened=INNER | {"a"},
     ),
     Exhibit(
         "affine-per-group",

@@ -8,11 +8,10 @@ from functools import lru_cache
 from random import Random
 
 from ...errors import NormscopeError
-from ...views.cells import FLOATS
 from .catalogue import EXHIBITS
-from .outcome import NEAR, NEAR_ROUNDED, Texts, alike, read
-from .side import Given, Rows
-from .slips import Exhibit
+from .outcome import NEAR, NEAR_ROUNDED, alike, read, sides
+from .side import Rows
+from .slips import Exhibit, Texts
 
 OTHERS = 3
 LEAST = 2  # others that a question needs
@@ -28,31 +27,23 @@ class Question:
     @property
     def texts(self) -> Texts:
         """Its input."""
-        return tuple(EXHIBITS[self.id].given.items())
-
-
-def output(exhibit: Exhibit, given: Given) -> Rows:
-    """What the mistaken side returns."""
-    return exhibit.wrong.rounded(given) if exhibit.is_rounded else exhibit.wrong.run(given, FLOATS)
+        return EXHIBITS[self.id].texts
 
 
 @lru_cache(maxsize=64)
 def others(id: str) -> tuple[str, ...]:
     """Exhibits of the same function that run on this one's input, and give neither its output nor the right one."""
     hidden = EXHIBITS[id]
-    texts = tuple(hidden.given.items())
-    given = read(id, texts)
-    right = hidden.right.rounded(given) if hidden.is_rounded else hidden.right.run(given, FLOATS)
-    seen = (output(hidden, given), right)
-    return tuple(other for other in EXHIBITS if other != id and _is_other(hidden, EXHIBITS[other], texts, seen))
+    seen = sides(hidden, read(id, hidden.texts))
+    return tuple(other for other in EXHIBITS if other != id and _is_other(hidden, EXHIBITS[other], seen))
 
 
-def _is_other(hidden: Exhibit, exhibit: Exhibit, texts: Texts, seen: tuple[Rows, Rows]) -> bool:
+def _is_other(hidden: Exhibit, exhibit: Exhibit, seen: tuple[Rows, Rows]) -> bool:
     kin = (hidden.function, hidden.is_rounded, hidden.right.output, hidden.given.keys())
     if (exhibit.function, exhibit.is_rounded, exhibit.right.output, exhibit.given.keys()) != kin:
         return False
     try:
-        made = output(exhibit, read(exhibit.id, texts))
+        _, made = sides(exhibit, read(exhibit.id, hidden.texts))
     except NormscopeError:
         return False
     near = NEAR_ROUNDED if hidden.is_rounded else NEAR

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from ...axes import Axes
 from ...program import Program
 from ...views import cells, rounding
 from ...views.cells import Cells, Numbers
@@ -40,7 +39,6 @@ class Side:
     shown: tuple[str, ...] = ("mu", "var")
     reads: Callable[[Given], Given] = same
     keep: tuple[tuple[str, str], ...] = ()
-    over: Axes = ("d",)
 
     def sizes(self, x: Rows) -> dict[str, int]:
         """The size of every axis for rows of x."""
@@ -62,7 +60,7 @@ class Side:
         """The output in float32, every step rounded, single values narrower."""
         policy = Policy("float32", "float32", keep=self.keep)
         inputs = {name: floats(value) for name, value in self.reads(given).items()}
-        made = rounding.evaluate(self.program, self.sizes(inputs["x"]), inputs, policy, self.over)
+        made = rounding.evaluate(self.program, self.sizes(inputs["x"]), inputs, policy, ("d",))
         return self._rows(made[self.output])
 
     def _rows(self, value: Cells) -> Rows:

@@ -11,12 +11,12 @@ from ...program import Arg, Builder, Program
 from ...steps import forward
 from .side import Side
 
+Texts = tuple[tuple[str, str], ...]  # the fields as typed
 D: Axes = ("d",)
 LAYER = Norm("S [d]", affine="d")
 RMS = Norm("S [d]", affine="d", center=False, shift=False)
 GROUP = Norm("N (g [c])", affine="(g c)", sizes={"g": 2})
 BATCH = Norm("[N] C")
-INNER = frozenset({"v", "r", "c", "q", "xhat", "scaled"})  # stand opened inside the formula of y
 
 
 class Line(NamedTuple):
@@ -75,10 +75,10 @@ class Exhibit:
     id          as `check` reports it      kind    a key of KINDS      instrument    a key of fingerprint.INSTRUMENTS
     fix         one line
     given       the smallest input that separates the two, as a person types it, by field
-    opened      steps that stand inside the output's formula      where    what other letters in it mean
+    named       steps that stand in formulas by their names, beside the shown ones; all others stand opened
+    where       what other letters in them mean
     seen        the address of a public case; empty: none is claimed
     is_rounded  both sides run in float32
-    option      of the command, where the name of the function does not say which norm it is
     fits        why rows of this count and length cannot be run, or nothing
     """
 
@@ -93,9 +93,14 @@ class Exhibit:
     seen: str = ""
     function: str = "layer_norm"
     is_rounded: bool = False
-    opened: frozenset[str] = INNER
+    named: frozenset[str] = frozenset()
     where: str = ""
     fits: Callable[[int, int], str] = field(default=lambda rows, columns: "")
+
+    @property
+    def texts(self) -> Texts:
+        """The fields of its own input, as a person types them."""
+        return tuple(self.given.items())
 
 
 KINDS = {
@@ -108,6 +113,16 @@ KINDS = {
     "backward": "Backward and running",
 }
 RIGHT = Side(forward(LAYER))
+
+
+def given(x: str, eps: str = "0") -> dict[str, str]:
+    """An input of these rows, with gamma = 1 and beta = 0.
+
+    >>> given("1,1,4")
+    {'x': '1,1,4', 'gamma': '1,1,1', 'beta': '0,0,0', 'eps': '0'}
+    """
+    count = x.split(";")[0].count(",") + 1
+    return {"x": x, "gamma": ",".join("1" * count), "beta": ",".join("0" * count), "eps": eps}
 
 
 def layer(

@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ...errors import StateError
-from ..state import FLAG, PAIR, Codec, choice
+from ..state import FLAG, PAIR, WHOLE, Codec, choice, fitted, words
 from .catalogue import ALL, EXHIBITS, of_kind
-from .outcome import FILLED, Texts, read
+from .outcome import FILLED, read
 from .quiz import question
-from .slips import KINDS, Exhibit
+from .slips import KINDS, Exhibit, Texts
 
 FIRST = "correction-1"
 FIELDS = ("x", "gamma", "beta", "eps", "momentum", "dy")
@@ -50,18 +50,12 @@ class State:
         return tuple((name, getattr(self, name) or text) for name, text in self.exhibit.given.items())
 
 
-def _seed(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= MOST_SEED:
-        raise ValueError(text)
-    return int(text)
-
-
 CODECS: Mapping[str, Codec] = {
     "show": choice(tuple(EXHIBITS)),
     "kind": choice((ALL, *KINDS)),
     **dict.fromkeys(FIELDS, (str, str)),
     "quiz": FLAG,
-    "seed": (_seed, str),
+    "seed": WHOLE,
     "pick": (str, str),
     "bad": PAIR,
 }
@@ -73,6 +67,8 @@ def check(state: State) -> State:
         if getattr(state, name) and name not in state.exhibit.given:
             raise StateError(f"{state.show} takes no {name}.")
     read(state.show, state.texts)
+    if not 1 <= state.seed <= MOST_SEED:
+        raise StateError(f"there is no question {state.seed:,}; they go from 1 to {MOST_SEED:,}.")
     if state.pick and state.pick not in question(state.seed).options:
         raise StateError(f"'{state.pick[:40]}' is no answer to this question.")
     return state
@@ -105,23 +101,18 @@ def _typed(name: str) -> Callable[[State, str], State]:
 
 def _x(state: State, value: str) -> State:
     """Set x; where its shape changes the vectors follow: cut, or filled up with what changes nothing."""
-    rows = [row.replace(",", " ").split() for row in value.split(";")]
+    rows = [words(row) for row in value.split(";")]
     if not all(rows):
         raise StateError("x has an empty row; type numbers, with ; between rows.")
     typed = dict(state.texts)
     changes = {"x": ";".join(",".join(row) for row in rows)}
     for name in ("gamma", "beta"):
         if name in typed:
-            changes[name] = _fitted(typed[name], len(rows[0]), FILLED[name])
+            changes[name] = fitted(typed[name], len(rows[0]), FILLED[name])
     if "dy" in typed:
         given = (typed["dy"].split(";") + [""] * len(rows))[: len(rows)]
-        changes["dy"] = ";".join(_fitted(row, len(rows[0]), FILLED["dy"]) for row in given)
+        changes["dy"] = ";".join(fitted(row, len(rows[0]), FILLED["dy"]) for row in given)
     return _with(state, changes)
-
-
-def _fitted(text: str, count: int, neutral: str) -> str:
-    words = text.replace(",", " ").split()
-    return ",".join((words + [neutral] * count)[:count])
 
 
 def _with(state: State, changes: Mapping[str, str]) -> State:

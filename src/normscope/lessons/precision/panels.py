@@ -5,12 +5,13 @@ from functools import lru_cache
 from ...errors import NormscopeError
 from ...norm import Norm, exact_eps
 from ...page.controls import button, check_box, choices
+from ...page.frame import frame, head
 from ...page.html import Html, el, group, raw, region
 from ...page.numbers import fixed, general, ulps, written
 from ...rungs import Rung, ladder
 from ...views.formats import FORMATS
 from ...views.policies import KINDS, Policy
-from ..rungs_table import framed, rungs_table
+from ..rungs_table import rungs_table
 from .curves import outcome
 from .faults import FAULTS
 from .reading import Reading, Row64
@@ -27,12 +28,11 @@ def policies(state: State, row: Row64) -> Html:
     """Every named policy of the format: what it keeps, its variance, its worst error, what breaks first."""
     spread = "variance" if state.norm == "layer_norm" else "mean square"
     heads = ("policy", "statistics", "cells", spread, "worst, ulp", "breaks at")
-    columns = el("tr", *(el("th", name, scope="col") for name in heads))
-    head = region(el("thead", columns, id="policies-head"), "policies-head")
+    columns = region(head(*heads, id="policies-head"), "policies-head")
     lines = (_policy(each, each.policy.name == state.policy) for each in row.readings)
     body = region(el("tbody", *lines, id="policies"), "policies")
     caption = el("caption", "The same row under the named policies")
-    return el("div", el("table", caption, head, body, class_="figures policies"), **framed("The named policies"))
+    return frame("The named policies", el("table", caption, columns, body, class_="figures policies"))
 
 
 def _policy(reading: Reading, is_here: bool) -> Html:
@@ -166,12 +166,10 @@ def _ladder(state: State) -> Html:
 def rungs_of(state: State) -> tuple[Rung, ...]:
     """The ladder of the state's selected cell."""
     kind = kind_of(state.policy)
-    gamma, beta = parameters(state.affine, state.norm, state.seed, state.d)
-    given = (gamma and tuple(gamma), beta and tuple(beta))
     return _rungs(
         row_of(state),
         norm_of(state),
-        given,
+        parameters(state.affine, state.norm, state.seed, state.d),
         kind if kind in KINDS else "steps",
         STEPS[state.sel.line],
         state.sel.feature,
@@ -181,8 +179,7 @@ def rungs_of(state: State) -> tuple[Rung, ...]:
 @lru_cache(maxsize=32)
 def _rungs(x: Row, norm: Norm, given: tuple[Row | None, Row | None], kind: str, step: str, at: int) -> tuple[Rung, ...]:
     """Kept, since exact numbers take their time."""
-    gamma, beta = (part and list(part) for part in given)
-    return tuple(ladder(list(x), norm, step, (at,), gamma, beta, kind=kind))
+    return tuple(ladder(x, norm, step, (at,), *given, kind=kind))
 
 
 def faults(state: State) -> Html:

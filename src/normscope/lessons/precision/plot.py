@@ -4,9 +4,10 @@ from functools import lru_cache
 
 from ...page.controls import select
 from ...page.curves import Curve, Decade, Plot, drawing, key
+from ...page.fitting import shorten
+from ...page.frame import frame, head
 from ...page.html import Html, el, group, region
 from ...page.numbers import general, ulps, written
-from ..rungs_table import framed
 from .actions import storage
 from .curves import HIGH, LOW, RATIOS, STORAGE, WAYS, Curves, Ways, curves_of, ratio_of
 from .state import SAFE, SHAPES, State
@@ -26,8 +27,8 @@ def plot(state: State, ways: Ways) -> Html:
     curves, names = curves_of(state), [name for name in MARKS if not (hides(state) and name == "one-pass")]
     points = tuple((MARKS[name], ways.errors[name]) for name in names)
     drawn = drawing(_plot(state, curves, tuple(names)), ratio_of(state), points)
-    head = el("div", el("h2", "Error of the variance"), _choice(state), class_="lanes-head")
-    return el("section", head, _told(state, curves), drawn, _numbers(state, curves, names), class_="plots error-plot")
+    top = el("div", el("h2", "Error of the variance"), _choice(state), class_="lanes-head")
+    return el("section", top, _told(state, curves), drawn, _numbers(state, curves, names), class_="plots error-plot")
 
 
 def _choice(state: State) -> Html:
@@ -76,13 +77,12 @@ def _numbers(state: State, curves: Curves, names: list[str]) -> Html:
 
 @lru_cache(maxsize=64)
 def _listed(title: str, names: tuple[str, ...], errors: tuple[tuple[float, ...], ...]) -> Html:
-    heads = el("tr", *(el("th", name, scope="col") for name in ("ratio", *names)))
     rows = (
         el("tr", el("th", _ratio(ratio), scope="row"), *(el("td", ulps(each[at])) for each in errors))
         for at, ratio in enumerate(RATIOS)
     )
-    table = el("table", el("caption", title), el("thead", heads), el("tbody", *rows), class_="figures")
-    body = el("div", table, **framed("The numbers of the plot"))
+    table = el("table", el("caption", title), head("ratio", *names), el("tbody", *rows), class_="figures")
+    body = frame("The numbers of the plot", table)
     folded = el("details", el("summary", "The numbers of the plot"), body, id="plot-numbers", class_="folded")
     return region(folded, "plot-numbers")
 
@@ -91,10 +91,9 @@ def ways_table(state: State, ways: Ways) -> Html:
     """The variance of the row by each way, beside the exact fraction; and how far each is safe."""
     curves, most = curves_of(state), float(state.safe)
     rows = (_way(state, name, ways, curves.safe(name, most)) for name in WAYS)
-    heads = ("way", "variance", "off by, ulp", "safe to ratio")
-    head = el("thead", el("tr", *(el("th", name, scope="col") for name in heads)))
+    heads = head("way", "variance", "off by, ulp", "safe to ratio")
     body = region(el("tbody", *rows, _stored(ways, curves.safe(STORAGE, most)), id="ways"), "ways")
-    table = el("div", el("table", head, body, class_="figures ways-table"), **framed("The variance by each way"))
+    table = frame("The variance by each way", el("table", heads, body, class_="figures ways-table"))
     return el("section", el("h2", "The variance of this row"), _exact(ways), table)
 
 
@@ -122,14 +121,10 @@ def _exact(ways: Ways) -> Html:
     if ways.exact != ways.exact:
         text = "The stored row is not finite, and its variance undefined."
     else:
-        fraction = _fraction(str(ways.exact))
-        decimals = f" = {written(float(ways.exact))}" if "/" in fraction else ""
+        fraction = shorten(str(ways.exact))
+        decimals = f" = {written(float(ways.exact))}" if not fraction.isdecimal() else ""
         text = f"Exactly {fraction}{decimals}, of the stored row"
     return region(el("p", text, id="exact-variance", class_="exact"), "exact-variance")
-
-
-def _fraction(text: str) -> str:
-    return text if len(text) <= 40 else f"{text[:18]}…/{text.partition('/')[2][:12]}…"
 
 
 def _stored(ways: Ways, safe: float | None) -> Html:

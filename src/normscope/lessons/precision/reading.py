@@ -11,7 +11,7 @@ from ...steps import NUMBERS, output
 from ...tracing import Trace, trace
 from ...variance import eps_share
 from ...views.cells import flatten
-from ...views.formats import FORMATS, Format
+from ...views.formats import Format
 from ...views.policies import Policy, find, strict
 from .rows import Row, parameters, row_of
 from .state import State, norm_of, policies_of
@@ -48,7 +48,7 @@ class Reading:
 
 def reference(x: Sequence[float], norm: Norm, given: Parameters) -> list[float]:
     """y in float64, of x as it was given."""
-    return flatten(trace(list(x), norm, *given)["y"])
+    return flatten(trace(x, norm, *given)["y"])
 
 
 def read(x: Sequence[float], norm: Norm, given: Parameters, policy: Policy | str, wanted: list[float]) -> Reading:
@@ -112,18 +112,11 @@ class Row64:
 def rows_of(state: State) -> Row64:
     """The row of a state under the policies of its format."""
     given = parameters(state.affine, state.norm, state.seed, state.d)
-    parts = tuple(None if part is None else tuple(part) for part in given)
-    return _rows(row_of(state), norm_of(state), parts, find(state.policy).storage)
+    return _rows(row_of(state), norm_of(state), given, find(state.policy).storage)
 
 
 @lru_cache(maxsize=32)
-def _rows(x: Row, norm: Norm, given: tuple[Row | None, ...], storage: str) -> Row64:
+def _rows(x: Row, norm: Norm, given: tuple[Row | None, Row | None], storage: str) -> Row64:
     """Kept, since a selection changes no number."""
-    gamma, beta = (None if part is None else list(part) for part in given)
-    wanted = reference(x, norm, (gamma, beta))
-    return Row64(x, wanted, tuple(read(x, norm, (gamma, beta), each, wanted) for each in policies_of(storage)))
-
-
-def format_of_state(state: State) -> Format:
-    """The format that a state stores in."""
-    return FORMATS[find(state.policy).storage]
+    wanted = reference(x, norm, given)
+    return Row64(x, wanted, tuple(read(x, norm, given, each, wanted) for each in policies_of(storage)))

@@ -45,10 +45,10 @@ def shape(kind: str, seed: int, d: int) -> Row:
 
 
 @lru_cache(maxsize=64)
-def parameters(affine: str, norm: str, seed: int, d: int) -> tuple[list[float] | None, list[float] | None]:
+def parameters(affine: str, norm: str, seed: int, d: int) -> tuple[Row | None, Row | None]:
     """gamma around 1 and beta around 0 by the seed, as far as the norm has them."""
     if affine == "none":
         return None, None
     draw = Random(f"precision:{seed}:parameters")
-    gamma, beta = ([round(draw.gauss(middle, 0.3), 2) + 0.0 for _ in range(d)] for middle in (1, 0))
+    gamma, beta = (tuple(round(draw.gauss(middle, 0.3), 2) + 0.0 for _ in range(d)) for middle in (1, 0))
     return gamma, beta if norm == "layer_norm" else None

@@ -5,12 +5,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ...errors import NormError, StateError
+from ...errors import StateError
 from ...norm import Norm, exact_eps, layer_norm, rms_norm
 from ...page.numbers import plain
 from ...views.formats import FORMATS
 from ...views.policies import POLICIES, Policy
-from ..state import FLAG, PAIR, Codec, choice, whole_numbers
+from ..state import FLAG, PAIR, WHOLE, Codec, choice, whole_number
 from .faults import FAULTS
 
 NORMS = {"layer_norm": "LayerNorm", "rms_norm": "RMSNorm"}
@@ -22,7 +22,6 @@ GUESSES = ("", "near", "off", "zero", "negative", "shown")
 COLUMNS = 8  # features that the table shows at once
 FEWEST, MOST = 2, 64  # features
 LARGEST = 1e30
-NARROW = 16  # bits
 
 
 class Place(NamedTuple):
@@ -75,10 +74,9 @@ def _place(text: str) -> Place:
     line, _, feature = text.partition(".")
     if line not in LINES:
         raise ValueError(text)
-    return Place(line, whole_numbers(feature)[0])
+    return Place(line, whole_number(feature))
 
 
-WHOLE: Codec = (lambda text: whole_numbers(text)[0], str)
 NUMBER: Codec = (float, plain)
 CODECS: Mapping[str, Codec] = {
     "mean": NUMBER,
@@ -103,17 +101,14 @@ CODECS: Mapping[str, Codec] = {
 
 
 def check(state: State) -> State:
-    """The state, if everything in it fits together; StateError names what does not."""
+    """The state, if everything in it fits together; a NormscopeError names what does not."""
     if not abs(state.mean) <= LARGEST:
         raise StateError(f"the mean is {plain(state.mean)}; here it lies within ±{LARGEST:g}.")
     if not (0 <= state.spread <= LARGEST and math.isfinite(state.spread)):
         raise StateError(f"the spread is {plain(state.spread)}; it is 0 or more, and at most {LARGEST:g}.")
     if not FEWEST <= state.d <= MOST:
         raise StateError(f"d is {state.d:,}; here it goes from {FEWEST} to {MOST}.")
-    try:
-        exact_eps(state.eps)
-    except NormError as error:
-        raise StateError(str(error)) from None
+    exact_eps(state.eps)
     if state.sel.feature >= state.d:
         raise StateError(f"feature {state.sel.feature + 1} is selected; the row has {state.d}.")
     if state.fault and state.fault not in FAULTS:

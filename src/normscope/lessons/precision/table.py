@@ -7,6 +7,7 @@ from math import log2, sqrt, ulp
 
 from ...norm import exact_eps
 from ...page.controls import Complaint, Span, button, placed
+from ...page.frame import head
 from ...page.grid import shade
 from ...page.html import Html, el, group, raw, region
 from ...page.numbers import plain, ulps, written
@@ -63,12 +64,11 @@ def table(state: State, row: Row64, reading: Reading) -> Html:
         "error": reading.errors,
     }
     scales = {"x": _largest(row.x), "stored": _largest(row.x), "exact": _largest(row.wanted), "y": _largest(row.wanted)}
-    heads = "".join(f'<th scope="col">{k + 1}</th>' for k in span)
     bodies = (
         _line(line, tuple(cells[line][k] for k in span), scales.get(line, 0.0), _column(state, line)) for line in LINES
     )
-    head = region(raw(f'<thead id="row-head"><tr><th scope="col">feature</th>{heads}</tr></thead>'), "row-head")
-    grid = el("table", head, *bodies, role="grid", aria_label="The row, and what the policy makes of it")
+    columns = region(head("feature", *(str(k + 1) for k in span), id="row-head"), "row-head")
+    grid = el("table", columns, *bodies, role="grid", aria_label="The row, and what the policy makes of it")
     caption = region(el("figcaption", _caption(state, span), id="row-caption"), "row-caption")
     return el("figure", caption, el("div", grid, class_="frame"), class_="tensor rounded")
 

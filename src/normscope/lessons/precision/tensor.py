@@ -6,11 +6,11 @@ from functools import lru_cache
 from ...errors import StateError
 from ...norm import Norm
 from ...page.controls import button, select
+from ...page.frame import frame, head
 from ...page.html import Html, el, group, region
 from ...page.numbers import ulps
 from ...page.text import printable
 from ...views.policies import find
-from ..rungs_table import framed
 from ..sources import Source, minilm
 from .panels import percent
 from .reading import Reading, read, reference
@@ -50,14 +50,14 @@ def panel(state: State, sources: Mapping[str, Source]) -> Html:
         name: printable(each.title) for name, each in sources.items()
     }
     source = source_of(state, sources)
-    head = el(
+    top = el(
         "div",
         el("h2", "What does my tensor lose?"),
         select("source", "Tensor", options, state.source),
         class_="lanes-head",
     )
     body = _told(state.source) if source is None else _losses(state, source)
-    return region(el("section", head, body, id="tensor", class_="tensor-losses"), "tensor")
+    return region(el("section", top, body, id="tensor", class_="tensor-losses"), "tensor")
 
 
 def _told(name: str) -> Html:
@@ -81,11 +81,10 @@ def _losses(state: State, source: Source) -> Html:
     norm = norm_with(state.norm, state.eps, source.gamma is not None)
     losses = {row: row_losses(source, row, norm, storage) for row in rows}
     heads = ("policy", *(_name(source, row) for row in rows), "breaks at", "most eps")
-    head = el("thead", el("tr", *(el("th", name, scope="col") for name in heads)))
     body = el("tbody", *(_line(at, list(losses.values())) for at in range(len(policies_of(storage)))))
     label = f"Worst error of each row in ulps of {storage}"
-    table = el("table", el("caption", label), head, body, class_="figures losses")
-    return group(_paging(state, source, rows), el("div", table, **framed(label)), _command(state))
+    table = el("table", el("caption", label), head(*heads), body, class_="figures losses")
+    return group(_paging(state, source, rows), frame(label, table), _command(state))
 
 
 @lru_cache(maxsize=256)

@@ -22,11 +22,12 @@ def draw(state: State, sources: Sources, wrong: Complaint) -> Html:
     key = order[state.panel]
     hidden = frozenset({key} & set(PREDICTED)) - dict(state.guesses).keys()
     text = wrong.text
-    side = (panels.guess(state, trace, key, wrong), panels.boundary(state, trace, key, wrong))
+    verdict = panels.verdict_of(state, trace, key)
+    side = (panels.guess(state, trace, key, verdict, wrong), panels.boundary(state, trace, key, wrong))
     drawing = diagram(trace, key, hidden, state.every, state.opened)
     names = [el("span", title(trace, each), class_="word") for each in order]
     spoken = f"panel {state.panel + 1} of {len(order)}: {title(trace, key)}"
-    said = text or panels.said(state, trace, key, spoken, key in hidden)
+    said = text or panels.said(state, trace, key, spoken, key in hidden, verdict)
     return group(
         el("header", el("h1", TITLE), el("p", LEAD, class_="source"), class_="lead"),
         _settings(state, wrong),

@@ -1,6 +1,7 @@
 """The panels of "A named step": the mathematics of a box in exact numbers, the guess, the boundary."""
 
 from fractions import Fraction
+from typing import NamedTuple
 
 from ...block import SYMBOL, ExactTrace
 from ...mistakes import check as judged
@@ -19,6 +20,17 @@ from .words import sentences
 
 SQUARES = frozenset({"q"})  # they stand inside the variance
 ASKED = {"mu": "the mean", "c": "the centered vector", "var": "the variance"}
+
+
+class Verdict(NamedTuple):
+    """Of an answer: `right` or `wrong`, a sentence, and the mistakes that end it."""
+
+    word: str
+    told: str
+    mistakes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.told} {', or '.join(self.mistakes)}{'.' * bool(self.mistakes)}"
 
 
 def heading(trace: ExactTrace, key: str, at: int) -> Html:
@@ -98,7 +110,7 @@ def _value(trace: ExactTrace, name: str) -> Html:
     return drawn(trace.written(name, form=_drawn))
 
 
-def guess(state: State, trace: ExactTrace, key: str, wrong: Complaint) -> Html:
+def guess(state: State, trace: ExactTrace, key: str, verdict: Verdict | None, wrong: Complaint) -> Html:
     """Predict, then reveal: a field for the person's answer, and what is to be said of it."""
     committed = dict(state.guesses)
     body: list[Html | None] = []
@@ -110,26 +122,28 @@ def guess(state: State, trace: ExactTrace, key: str, wrong: Complaint) -> Html:
         body = [
             entry(f"guess.{key}", label, answer, wrong, 16, "text"),
             button("Show it", f"guess.{key}:", disabled=key in committed),
-            _judgement(trace, key, answer) if answer else None,
+            _judgement(verdict) if verdict else None,
         ]
     return region(el("div", *body, id="guess", class_="guess", role="group", aria_label="Your answer"), "guess")
 
 
-def _judgement(trace: ExactTrace, key: str, answer: str) -> Html:
+def _judgement(verdict: Verdict) -> Html:
     """Whether the answer is right, and else every mistake that gives exactly that number."""
-    word, (first, *mistakes) = _verdict(trace, key, answer)
-    listed = el("ul", *(el("li", mistake) for mistake in mistakes)) if mistakes else None
-    return el("div", el("p", first), listed, class_=word)
+    listed = el("ul", *(el("li", mistake) for mistake in verdict.mistakes)) if verdict.mistakes else None
+    return el("div", el("p", verdict.told), listed, class_=verdict.word)
 
 
-def _verdict(trace: ExactTrace, key: str, answer: str) -> tuple[str, list[str]]:
-    """`right` or `wrong`, and what is to be said: a sentence, and the mistakes that end it."""
-    verdict = judged(trace, key, vector(answer, "your answer"))
-    if verdict.is_right:
-        return "right", [f"{answer} is right."]
-    if not verdict.mistakes:
-        return "wrong", [f"{answer} is not it, and no mistake known here gives it."]
-    return "wrong", [f"{answer} is not it. It comes out when you", *verdict.mistakes]
+def verdict_of(state: State, trace: ExactTrace, key: str) -> Verdict | None:
+    """What is to be said of the answer to this box, if one was committed."""
+    answer = dict(state.guesses).get(key) if key in PREDICTED else None
+    if not answer:
+        return None
+    found = judged(trace, key, vector(answer, "your answer"))
+    if found.is_right:
+        return Verdict("right", f"{answer} is right.")
+    if not found.mistakes:
+        return Verdict("wrong", f"{answer} is not it, and no mistake known here gives it.")
+    return Verdict("wrong", f"{answer} is not it. It comes out when you", tuple(found.mistakes))
 
 
 def boundary(state: State, trace: ExactTrace, key: str, wrong: Complaint) -> Html:
@@ -145,17 +159,14 @@ def boundary(state: State, trace: ExactTrace, key: str, wrong: Complaint) -> Htm
     return region(el("div", *body, id="boundary", class_="boundary"), "boundary")
 
 
-def said(state: State, trace: ExactTrace, key: str, place: str, is_asked: bool) -> str:
+def said(state: State, trace: ExactTrace, key: str, place: str, is_asked: bool, verdict: Verdict | None) -> str:
     """What a change of the page is, in a sentence or two; the drawing has its own description."""
     if key == CLOSING:
         return f"{place}. {sentences(trace, key)}"
     if is_asked:
         return f"{place}. Your answer is awaited."
     value = line(trace, last_of(trace, key), state.opened)
-    answer = dict(state.guesses).get(key)
-    first, *mistakes = _verdict(trace, key, answer)[1] if answer else [""]
-    verdict = f"{first} {', or '.join(mistakes)}{'.' * bool(mistakes)}"
-    return f"{place}, computed in this step: {value}. {verdict}".rstrip()
+    return f"{place}, computed in this step: {value}. {verdict or ''}".rstrip()
 
 
 def _digits(state: State, trace: ExactTrace) -> Html:

@@ -11,7 +11,7 @@ from ...errors import StateError
 from ...norm import layer_norm, rms_norm
 from ...steps import WIRINGS
 from ...views.exact import MOST_DIGITS, rational
-from ..state import FLAG, PAIR, Codec, choice
+from ..state import FLAG, PAIR, WHOLE, Codec, choice, fitted, pairs, whole_number, words
 from .fold import PREDICTED, panels_of
 
 KINDS = {"layer_norm": "LayerNorm", "rms_norm": "RMSNorm"}
@@ -48,16 +48,6 @@ class State:
     bad: Guess | None = None
 
 
-def _guesses(text: str) -> tuple[Guess, ...]:
-    return tuple(PAIR[0](word) for word in text.split(";"))
-
-
-def _whole(text: str) -> int:
-    if not text.isdecimal() or len(text) > 6:
-        raise ValueError(text)
-    return int(text)
-
-
 CODECS: Mapping[str, Codec] = {
     "x": (str, str),
     "update": (str, str),
@@ -66,11 +56,11 @@ CODECS: Mapping[str, Codec] = {
     "eps": (str, str),
     "gamma": (str, str),
     "beta": (str, str),
-    "panel": (_whole, str),
+    "panel": WHOLE,
     "every": FLAG,
     "opened": FLAG,
-    "digits": (_whole, str),
-    "guesses": (_guesses, lambda guesses: ";".join(":".join(guess) for guess in guesses)),
+    "digits": WHOLE,
+    "guesses": pairs(";"),
     "bad": PAIR,
 }
 
@@ -80,12 +70,17 @@ def vector(text: str, name: str) -> list[Fraction]:
 
     Raises StateError if there is none, or more than 8; ExactError for what is no number.
     """
-    words = text.replace(",", " ").replace(";", " ").replace(" / ", "/").split()
-    if not words:
+    given = words(_one_row(text))
+    if not given:
         raise StateError(f"{name} is empty; type up to {LONGEST_VECTOR} numbers, such as 2, 2/3, 0.1.")
-    if len(words) > LONGEST_VECTOR:
-        raise StateError(f"{name} has {len(words)} numbers; here a vector has at most {LONGEST_VECTOR}.")
-    return [rational(word, name) for word in words]
+    if len(given) > LONGEST_VECTOR:
+        raise StateError(f"{name} has {len(given)} numbers; here a vector has at most {LONGEST_VECTOR}.")
+    return [rational(word, name) for word in given]
+
+
+def _one_row(text: str) -> str:
+    """A vector has one row; a semicolon in it is read as a comma."""
+    return text.replace(";", ",")
 
 
 def trace_of(state: State) -> ExactTrace:
@@ -142,17 +137,9 @@ def _x(state: State, value: str) -> State:
     """Set x; where its length changes, the other vectors follow: cut, or filled up with what changes nothing."""
     length = len(vector(value, "x"))
     others = {"update": "0", "gamma": "1", "beta": "0"}
-    fitted: dict[str, Any] = {
-        field: _fitted(getattr(state, field), length, neutral) for field, neutral in others.items()
-    }
-    return replace(_typed("x")(state, value), **fitted)
-
-
-def _fitted(text: str, length: int, neutral: str) -> str:
-    words = text.replace(",", " ").replace(";", " ").replace(" / ", "/").split()
-    if not words or len(words) == length:
-        return text
-    return ",".join((words + [neutral] * length)[:length])
+    given = {field: _one_row(getattr(state, field)) for field in others}
+    follow: dict[str, Any] = {field: fitted(text, length, others[field]) for field, text in given.items() if text}
+    return replace(_typed("x")(state, value), **follow)
 
 
 def _eps(state: State, value: str) -> State:
@@ -183,16 +170,16 @@ def _norm(state: State, value: str) -> State:
 
 def _panel(state: State, value: str) -> State:
     last = len(panels_of(trace_of(state).program)) - 1
-    return replace(state, panel=min(_whole(value), last))
+    return replace(state, panel=min(whole_number(value), last))
 
 
 def _guess(step: str) -> Callable[[State, str], State]:
     def commit(state: State, value: str) -> State:
         others = tuple(guess for guess in state.guesses if guess[0] != step)
-        words = " ".join(value.split())
-        if words:
-            vector(words, "your answer")
-        return replace(state, guesses=(*others, (step, words.replace(";", ","))))
+        answer = _one_row(" ".join(value.split()))
+        if answer:
+            vector(answer, "your answer")
+        return replace(state, guesses=(*others, (step, answer)))
 
     return commit
 
