@@ -8,6 +8,7 @@ import pytest
 import normscope as ns
 from normscope.diagnosis.judge import judge
 from normscope.diagnosis.verdict import Finding, Verdict
+from normscope.interfaces import verdicts
 from tests.diagnosis.asking import Local
 from tests.diagnosis.definitions import RIGHT, written
 from tools import diagnosis_doc
@@ -24,7 +25,7 @@ def test_json_is_as_the_contract_says():
     (finding,) = data["findings"]
     assert {"id", "name", "evidence", "formula", "fix", "input"} <= set(finding)
     assert finding["formula"] == "(x - mean) / (sqrt(var) + eps) * gamma + beta"
-    assert finding["link"] == "/inside?v=1&step=r"
+    assert finding["link"] == "/mistakes?v=1&show=eps-outside-root"
 
 
 def test_the_smallest_input_shows_the_mistake():
@@ -69,3 +70,18 @@ def test_two_explanations_that_no_answer_tells_apart_are_both_named():
 @pytest.mark.slow
 def test_the_page_of_cases_is_current():
     assert diagnosis_doc.main(["--check"]) == ""
+
+
+def test_what_findings_share_is_said_once_and_json_keeps_it():
+    def layer_norm(x, gamma, beta, eps):
+        c = x - x.mean(-1, keepdims=True)
+        return c / (x.std(-1, keepdims=True, ddof=1) + eps) * (1 + gamma) - beta
+
+    verdict = judge(Local(layer_norm), ns.layer_norm())
+    assert len(verdict.findings) == 4 and len({each["formula"] for each in verdict.to_json()["findings"]}) == 1
+    report = verdicts.text(verdict, "f: mistake", width=200)
+    for text in (repr(verdict), report, verdict._repr_html_()):
+        assert text.count("times the error bound") == text.count("* (1 + gamma) - beta") == 1
+        assert text.count("with correction-1, whose evidence, formula and input are the same") == 3
+        assert all(each.id in text and each.fix in text for each in verdict.findings)
+    assert report.count("  input     x ") == report.count("  expected  ") == 1

@@ -11,6 +11,7 @@ import pytest
 
 import normscope
 from normscope.lessons.museum.catalogue import EXHIBITS, of_kind
+from normscope.lessons.museum.formulas import formulas
 from normscope.lessons.museum.outcome import NEAR, NEAR_ROUNDED, alike, read, sides
 from normscope.lessons.museum.page import LESSON
 from normscope.lessons.museum.quiz import askable, question
@@ -205,3 +206,17 @@ def test_the_answer_is_judged_with_the_evidence():
     again = page(f"v=1&quiz=1&do=pick:{other}&do=pick:{asked.id}")
     assert "is answered" in again.one(class_="bad").text
     assert state("v=1&quiz=1&do=next:1").seed == 2
+
+
+def test_what_a_usual_test_misses_is_said_of_what_the_exhibit_computes():
+    assert "y.sum()" in text("v=1&show=mean-term-missing", "usual")
+    for id in ("momentum-inverted", "running-variance-biased"):
+        said = text(f"v=1&show={id}", "usual")
+        assert "y.sum()" not in said and "running statistics" in said
+
+
+def test_a_maximum_says_over_what_and_a_new_statistic_has_a_letter():
+    exhibit = EXHIBITS["eps-after-rescale"]
+    assert "t[s,i] = x[s,i] / max_i(abs(x[s,i]))" in map(str, formulas(exhibit, exhibit.wrong))
+    drawn = page("v=1&show=momentum-inverted").one(id="definitions")
+    assert "new_running" not in drawn.text and "μ̄′" in drawn.text

@@ -142,7 +142,7 @@ def test_every_op_can_be_written():
         build.let(name, op, *args, over=over)
     program = build.program()
     assert [text(expression(program, step.name)) for step in program] == [
-        "max(x[i], z[i])", "abs(x[i])", "max(x[i])", "sum_i x[i]", "sqrt(x[i])", "1 / x[i]",
+        "max(x[i], z[i])", "abs(x[i])", "max_i(x[i])", "sum_i x[i]", "sqrt(x[i])", "1 / x[i]",
     ]  # fmt: skip
     assert latex(expression(program, "b")) == r"\operatorname{abs}\left(x_{i}\right)"
     assert "<mi>abs</mi>" in str(mathml(expression(program, "b")))

@@ -9,6 +9,7 @@ from . import results
 from .calls import Called, handed, quiet, told
 from .probes import Answer, Failure, Probe
 
+THROUGH = " through autograd"  # what the name of its backward ends in
 LEAVES = ("x", *PARAMETERS)
 
 
@@ -22,7 +23,7 @@ class Autograd:
     def __init__(self, called: Called) -> None:
         assert called.frame is not None  # is_differentiable was asked
         self.called, self.frame = called, called.frame
-        self.name = f"{called.name} through autograd"
+        self.name = called.name + THROUGH
         self.ranks, self.features, self.notes = called.ranks, called.features, ()
         self.printed = called.printed
         self.missing: tuple[str, ...] = ()

@@ -7,9 +7,8 @@ from itertools import chain, combinations, islice
 from typing import Any
 
 from ..gradients import GRADIENTS
-from ..norm import Norm
 from . import changes, gradients_of
-from .bounds import TINY, UNIT, np_max, ratios
+from .bounds import TINY, UNIT, np_max, off, ratios
 from .changes import Change, merged
 from .definition import Definition, evaluate, full_shape, places, right
 from .dgamma import DgammaScreen
@@ -19,8 +18,10 @@ from .failing import failed
 from .first_look_back import stub_back, unsteady_back
 from .formula import formula
 from .gradients_of import Gradient, altered, evaluated, textbook
-from .probes import Failure, Implementation, Probe
+from .probes import Failure, Probe
 from .questions import ABOVE, NARROW, NEAR, SMALL, WIDTHS
+from .returned import exchanged
+from .search import nearness
 from .shrink import candidates, digits
 from .verdict import Finding, Verdict
 
@@ -51,9 +52,14 @@ class Asked:
 
 @dataclass
 class Backward(Examination):
-    """One examination of a backward pass; found: the wrong gradients that explain what came back."""
+    """One examination of a backward pass.
+
+    found     the wrong gradients that explain what came back
+    computes  what the forward pass computes, where that is wrong and this is its backward pass
+    """
 
     found: list[Gradient] = field(default_factory=list)
+    computes: Definition | None = None
 
     @cached_property
     def attempt(self) -> Evaluation:
@@ -62,6 +68,12 @@ class Backward(Examination):
         Kept here and not by the module, so that no probe outlives the examination.
         """
         return cache(gradients_of.attempt)
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """The formats that it may compute in, with that which its forward pass was found to keep something in."""
+        known = LEVELS[self.dtype]
+        return known if self.narrow in ("", *known) else (*known, self.narrow)
 
     def verdict(self) -> Verdict:
         """Ask and judge."""
@@ -75,14 +87,18 @@ class Backward(Examination):
         if differs := unsteady_back(self, asked):
             return Verdict("mistake", (differs,), tuple(self.notes))
         names = [name for name in GRADIENTS if all(name in each.got for each in asked)]
-        for level in LEVELS[self.dtype]:
+        for level in self.levels:
             wrong = [name for name in names if not self._holds(asked, name, level)]
             if not wrong:
                 break
         if "dx" in wrong and (nothing := stub_back(self, asked)):
             return Verdict("mistake", (*found, nothing), tuple(self.notes))
         for name in wrong:
-            found += [each for each in self._explained(asked, name) if each.id not in {one.id for one in found}]
+            made = self._explained(asked, name) if self.computes is None else self._at_zero(asked, name, self.computes)
+            found += [each for each in made if each.id not in {one.id for one in found}]
+        if wrong and self.computes is not None:
+            self.notes.append(f"The gradients are those of what the forward pass computes, {formula(self.computes)}.")
+        found = exchanged(found)
         if self.failures and not found:
             found.append(failed(self.failures[0], self))
         kind = "unrecognised" if any(each.id == "unrecognised" for each in found) else "mistake" if found else "correct"
@@ -91,7 +107,7 @@ class Backward(Examination):
     def _empty(self, probe: Probe) -> list[Finding]:
         """What autograd gives no gradient."""
         probe = self.with_eps(next(self._small(probe.x.ndim)))
-        return [empty(name, probe, self._right(probe)[0]) for name in getattr(self.implementation, "missing", ())]
+        return [empty(name, probe, self.right_of(probe)[0]) for name in getattr(self.implementation, "missing", ())]
 
     def _small(self, rank: int) -> Iterator[Probe]:
         """Small probes with a dy, from the smallest on."""
@@ -136,7 +152,7 @@ class Backward(Examination):
                 self.failures.append(replace(answer, probe=answer.probe or probe))
                 continue
             ranks.add(probe.x.ndim)
-            given, room = self._right(probe)
+            given, room = self.right_of(probe)
             made.append(Asked(probe, given, room, answer))
         elsewhere = [each for each in self.failures if each.probe is not None and each.probe.x.ndim not in ranks]
         if made and elsewhere:
@@ -153,7 +169,7 @@ class Backward(Examination):
     def _textbook(self, probe: Probe) -> Gradient:
         return textbook(self.norm.fit(probe.x.ndim), self.implementation.accepts)
 
-    def _right(self, probe: Probe) -> tuple[dict[str, Any], dict[str, Any]]:
+    def right_of(self, probe: Probe) -> tuple[dict[str, Any], dict[str, Any]]:
         """The right gradients, and the size of what they are made of, times the count of operations."""
         import numpy as np
 
@@ -181,7 +197,7 @@ class Backward(Examination):
         rank = self._rank(asked, name)
         here = [each for each in asked if each.probe.x.ndim == rank]
         base, definition = self._textbook(here[0].probe), self.base(here[0].probe)
-        for level in LEVELS[self.dtype]:
+        for level in self.levels:
             if any(self._gives(made, definition, here, name, level) for made in self.found):
                 return []
             for several in self._tried(base, definition, name, here[0]):
@@ -193,7 +209,7 @@ class Backward(Examination):
 
     def _rank(self, asked: Sequence[Asked], name: str) -> int:
         """The lowest rank at which the gradient is wrong."""
-        level = LEVELS[self.dtype][-1]
+        level = self.levels[-1]
         return min(int(each.probe.x.ndim) for each in asked if each.share(each.right, name, level, self.dtype) > 1)
 
     def _tried(self, base: Gradient, definition: Definition, name: str, asked: Asked) -> Iterator[tuple[Change, ...]]:
@@ -205,7 +221,7 @@ class Backward(Examination):
         yield from ((change,) for change in own)
         yield from ((change,) for change in forward)
         yield from combinations(own, 2)
-        feeds = DgammaScreen(definition, asked.probe, asked.got.get("dgamma"))
+        feeds = DgammaScreen(definition, asked.probe, asked.got.get("dgamma"), nearness(self.levels[-1]))
         yield from (pair for pair in combinations(forward[:60], 2) if feeds.may_give(_forward(pair, definition)))
 
     def _altered(self, base: Gradient, several: tuple[Change, ...], definition: Definition) -> Gradient | None:
@@ -217,35 +233,54 @@ class Backward(Examination):
     def _gives(self, made: Gradient, definition: Definition, asked: Sequence[Asked], name: str, level: str) -> bool:
         for each in asked:
             there = self.attempt(made, each.probe, definition)
+            if there is not None and made.forward is not None and name == "dx":
+                there = {**there, name: self._where_defined(there[name], each)}
             if there is None or each.share(there, name, level, self.dtype) > 1:
                 return False
         return True
 
+    def _where_defined(self, there: Any, asked: Asked) -> Any:
+        """dx; what came back on constant rows, where a root at 0 leaves it undefined: frameworks pick a number."""
+        import numpy as np
+
+        values, got = evaluate(self.base(asked.probe), asked.probe), np.asarray(asked.got["dx"], np.float64)
+        if got.shape != there.shape:
+            return there
+        is_constant = np.broadcast_to(values.v == 0, values.full).reshape(there.shape)
+        return np.where(np.isnan(there) & is_constant, got, there)
+
     def _named(
         self, asked: Sequence[Asked], made: Gradient, several: tuple[Change, ...], name: str, level: str
     ) -> list[Finding]:
-        worst = max(each.share(each.right, name, level, self.dtype) for each in asked)
-        evidence = (
-            f"{name} is off by up to {worst:.3g} times the error bound of {level} on {len(asked)} probes with random "
-            "dy; this gradient holds on all of them"
-        )
-        text = gradients_of.formula(made) if made.forward is None else f"gradient of {formula(made.forward)}"
+        worst = off([each.share(each.right, name, level, self.dtype) for each in asked], level)
+        evidence = f"on {len(asked)} probes with random dy {name} {worst}; this gradient holds on all of them"
+        text = gradients_of.formula(made, name) if made.forward is None else f"gradient of {formula(made.forward)}"
         small = self.smallest(asked, name)
-        found = [Finding(change.id, change.name, evidence, text, change.fix, small, change.link) for change in several]
+        found = [Finding(change.id, change.name, evidence, text, change.fix, small, name) for change in several]
+        return found if made.forward is None else found + self._at_zero(asked, name, made.forward)
+
+    def _at_zero(self, asked: Sequence[Asked], name: str, forward: Definition) -> list[Finding]:
+        """The finding of a gradient that is lost on a constant row, though y is not."""
+        import numpy as np
+
         lost = self._lost(asked, name)
-        if lost is not None and made.forward is not None:
-            found.append(
-                Finding(
-                    "root-gradient-at-zero",
-                    "the root's gradient is infinite on a constant row, and infinity times 0 is nan",
-                    f"{name} is not finite on a constant row, where the right one is finite",
-                    text,
-                    "keep eps inside the root, so that the root's argument is never 0",
-                    self._shown(lost, name),
-                    "/inside?v=1&step=r",
-                )
-            )
-        return found
+        if lost is None:
+            return []
+        if (
+            len(forward.norm.layout.dims) == lost.probe.x.ndim
+            and not np.isfinite(evaluate(forward, lost.probe).y).all()
+        ):
+            return []
+        finding = Finding(
+            "root-gradient-at-zero",
+            "the root's gradient is infinite on a constant row, and infinity times 0 is nan",
+            f"{name} is not finite on a constant row, where the right one is finite",
+            f"gradient of {formula(forward)}",
+            "keep eps inside the root, so that the root's argument is never 0",
+            self._shown(lost, name),
+            name,
+        )
+        return [finding]
 
     def _lost(self, asked: Sequence[Asked], name: str) -> Asked | None:
         """A probe on which the answer is not finite, though gamma holds no 0."""
@@ -302,7 +337,7 @@ class Backward(Examination):
         """Where an unknown mistake lies."""
         import numpy as np
 
-        level = LEVELS[self.dtype][-1]
+        level = self.levels[-1]
         wrong = [each for each in asked if each.share(each.right, name, level, self.dtype) > 1]
         parts = [f"{name} is wrong on {len(wrong)} of {len(asked)} probes"]
         if name == "dx":
@@ -319,7 +354,7 @@ class Backward(Examination):
             "",
             "",
             self.smallest(asked, name),
-            "/inside?v=1",
+            name,
         )
 
 
@@ -327,8 +362,3 @@ def _forward(several: Sequence[Change], definition: Definition) -> Definition | 
     """The forward definition with these mistakes; None where two set one field."""
     fields = merged([change.fields["forward"] for change in several if "forward" in change.fields])
     return None if fields is None else replace(definition, **fields)
-
-
-def judge_backward(implementation: Implementation, norm: Norm, dtype: str, seed: int) -> Verdict:
-    """Whether a backward pass gives the norm's gradients."""
-    return Backward(implementation, norm, dtype, seed).verdict()

@@ -165,7 +165,7 @@ SINGLE: Mapping[str, tuple[Words, Rows]] = {
         (
             "welford-update",
             "Welford's update squares the old difference",
-            "M2 += (x - mean_old)^2",
+            "var = M2 / n, M2 += (x - mean_old)^2",
             "M2 += (x - mean_old) * (x - mean_new)",
         ),
         of.welford,
@@ -174,7 +174,7 @@ SINGLE: Mapping[str, tuple[Words, Rows]] = {
         (
             "welford-update",
             "Welford's update squares the new difference",
-            "M2 += (x - mean_new)^2",
+            "var = M2 / n, M2 += (x - mean_new)^2",
             "M2 += (x - mean_old) * (x - mean_new)",
         ),
         of.welford_new,
@@ -230,6 +230,12 @@ SINGLE: Mapping[str, tuple[Words, Rows]] = {
     ),
 }
 TAILS = (4, 8)  # cells at a time, without a loop for the rest
+NAMED: Mapping[str, tuple[str, str]] = {  # what stands for the mean and for the root of the variance
+    "median": ("median(x)", ""),
+    "range": ("mean", "max - min"),
+    "midrange": ("(min + max)/2", "max - min"),
+    "min-max": ("min", "max - min"),
+}
 DROPPED = {
     "both": ("the statistics", True, True),
     "mean": ("the means", True, False),
@@ -291,7 +297,8 @@ def _lanes() -> Iterator[tuple[str, Block]]:
 
 def _single() -> Iterator[tuple[str, Block]]:
     for key, (words, rows) in SINGLE.items():
-        yield key, Block(*words, rows)
+        mean, std = NAMED.get(key, ("", ""))
+        yield key, Block(*words, rows, mean=mean, std=std)
     for k in TAILS:
         name = f"cells are read {k} at a time: the last n % {k} enter no statistic"
         cut, fix = of.whole_chunks(k), "add the rest of the row in a loop"

@@ -52,6 +52,7 @@ class Block:
     formula          what is computed
     rows             rows (rows, n) to mean and spread
     unwritten        of n cells, how many are written; the rest stay 0
+    mean, std        what stands for them in the formula, where that says it all
     """
 
     id: str
@@ -60,6 +61,8 @@ class Block:
     fix: str
     rows: Callable[[Any, About], Pair]
     unwritten: Callable[[int], int] | None = None
+    mean: str = ""
+    std: str = ""
 
     def statistics(self, x: Any, norm: Norm) -> Pair:
         """Mean and spread against x of the program's rank; those of the whole row where that is one block.

@@ -6,6 +6,8 @@ relative error is half that of the variance, n u. So xhat is off by about n u (m
 carries it to y. No tolerance is fixed: n, u, the condition max|x| / std and gamma decide.
 """
 
+from collections.abc import Sequence
+from math import isfinite
 from typing import Any
 
 from .definition import Values
@@ -51,7 +53,25 @@ def ratios(got: Any, there: Any, room: Any) -> Any:
         apart = np.abs(got - there) / np.nan_to_num(room, nan=np.inf)
     finite = np.isfinite(got)
     apart = np.where(finite == np.isfinite(there), np.where(finite, apart, 0.0), np.inf)
-    return np.nan_to_num(apart, nan=np.inf)
+    return np.nan_to_num(apart, nan=np.inf, posinf=np.inf)
+
+
+def off(worst: Sequence[float], level: str, lost: str = "is not finite where the norm is") -> str:
+    """How far answers are off, from the largest share of each, in words; infinity is no measure.
+
+    >>> off([0.5, 32.0], "float64")
+    'is off by up to 32 times the error bound of float64'
+    >>> off([32.0, float("inf")], "float64")
+    'is off by up to 32 times the error bound of float64, and is not finite where the norm is on 1 of 2 probes'
+    >>> off([float("inf")], "float32")
+    'is not finite where the norm is'
+    """
+    measured = [each for each in worst if isfinite(each)]
+    if not measured:
+        return lost
+    text = f"is off by up to {max(measured):.3g} times the error bound of {level}"
+    count = len(worst) - len(measured)
+    return f"{text}, and {lost} on {count} of {len(worst)} probes" if count else text
 
 
 def np_max(cells: Any) -> Any:

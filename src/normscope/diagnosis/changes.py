@@ -11,7 +11,6 @@ from .block_table import BLOCKS
 from .definition import Definition
 from .division import DIVISIONS
 
-INSIDE = "/inside?v=1&step="
 EPS_OUTSIDE = "sqrt(v) + eps"
 SAME = 1e-6  # of two numbers that were solved for
 STATISTICS = {"over", "mean_over", "center", "spread", "count", "mean_count", "block", "groups", "running"}
@@ -21,7 +20,7 @@ STATISTICS = {"over", "mean_over", "center", "spread", "count", "mean_count", "b
 class Change:
     """One mistake: fields with wrong values, and what a finding says of it.
 
-    step  of the lesson that shows what is done wrong there
+    step  that is wrong; "axes": the cells that share a statistic
     """
 
     id: str
@@ -29,11 +28,6 @@ class Change:
     fix: str
     step: str
     fields: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def link(self) -> str:
-        """The lesson step, as an address; the lesson shows v within r."""
-        return "/axes" if self.step == "axes" else f"{INSIDE}{'r' if self.step == 'v' else self.step}"
 
     @property
     def key(self) -> frozenset[str]:

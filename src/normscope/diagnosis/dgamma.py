@@ -17,6 +17,7 @@ class DgammaScreen:
     right: Definition
     probe: Probe
     got: Any
+    room: float
 
     def may_give(self, definition: Definition | None) -> bool:
         """Whether dgamma is about the definition's, where there is one to tell by."""
@@ -31,7 +32,7 @@ class DgammaScreen:
             return False
         dy = np.reshape(np.asarray(self.probe.dy, np.float64), known.values.full)
         made = gathered(dy * self.shared.xhat(definition, known), definition.norm, "sum")
-        return near(np.reshape(made, np.shape(self.got)), np.asarray(self.got, np.float64))
+        return near(np.reshape(made, np.shape(self.got)), np.asarray(self.got, np.float64), self.room)
 
     @cached_property
     def shared(self) -> Screen:

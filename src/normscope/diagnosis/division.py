@@ -127,8 +127,8 @@ DIVISIONS: Mapping[str, Division] = {
     ),
     "xhat + eps": Division("{c} / sqrt({v}) + {eps}", _after(False)),
     "xhat + eps, inside too": Division("{c} / sqrt({v} + {eps}) + {eps}", _after(True)),
-    "x / max|x| first": Division("t = x / max|x|; ({c} of t) / sqrt({v} of t + {eps})", _rescaled("x")),
-    "c / max|c| first": Division("t = c / max|c|; t / sqrt({v} of t + {eps})", _rescaled("c")),
+    "x / max|x| first": Division("({c} of t) / sqrt({v} of t + {eps}) with t = x / max|x|", _rescaled("x")),
+    "c / max|c| first": Division("t / sqrt({v} of t + {eps}) with t = c / max|c|", _rescaled("c")),
     "times sqrt(v + eps)": Division("{c} * sqrt({v} + {eps})", _multiplied),
     "none": Division("{c}", _none),
 }

@@ -23,5 +23,5 @@ def empty(gradient: str, probe: Probe, right: "Mapping[str, Any]") -> Finding:
         evidence,
         fix=f"use {of} itself: detach(), .data, no_grad() and numpy() cut it off, as does None from a backward",
         input=given | there,
-        link="/inside?v=1",
+        link=gradient,
     )

@@ -32,6 +32,7 @@ class Examination:
 
     notes     what is no mistake
     failures  the calls that gave no answer
+    narrow    a format in which something is kept, though it should not be; nothing is known to be
     """
 
     implementation: Implementation
@@ -40,6 +41,7 @@ class Examination:
     seed: int = 0
     notes: list[str] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
+    narrow: str = ""
 
     @cached_property
     def maker(self) -> Maker:

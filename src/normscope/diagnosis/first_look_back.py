@@ -48,4 +48,4 @@ def stub_back(examined: "Backward", asked: Sequence["Asked"]) -> Finding | None:
 def _stub(
     examined: "Backward", asked: Sequence["Asked"], id: str, name: str, evidence: str, fix: str
 ) -> Finding:  # fmt: skip
-    return Finding(id, name, evidence, "", fix, examined.smallest(asked, "dx"), "/inside?v=1")
+    return Finding(id, name, evidence, "", fix, examined.smallest(asked, "dx"), "dx")

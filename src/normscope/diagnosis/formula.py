@@ -1,5 +1,6 @@
 """A definition as one line of mathematics, as the finding shows it."""
 
+from ..axes import Axes
 from .affine import SCALES, SHIFTS
 from .block_table import BLOCKS
 from .definition import Definition
@@ -14,32 +15,51 @@ def formula(definition: Definition) -> str:
     >>> formula(right(layer_norm().fit(2)))
     '(x - mean) / sqrt(var + eps) * gamma + beta'
     """
-    text = DIVISIONS[definition.division].text.format(
-        c=_numerator(definition), v=_spread(definition), eps=_eps(definition)
-    )
+    text, _, before = _divided(definition).partition(" with ")
+    rest = [f"with {before}"] if before else []
+    if definition.division.startswith("xhat + eps") and (definition.factor != 1 or SCALES[definition.scale].text):
+        text = f"({text})"
     if definition.factor != 1:
         text = f"{text} * {definition.factor}"
     if definition.twice:
         text = f"norm({text})"
     if definition.before:
-        return f"{text}, x = x * gamma + beta before"
+        return ", ".join([text, *rest, "with x * gamma + beta in place of x"])
     scale, shift = SCALES[definition.scale].text, SHIFTS[definition.shift].text
     if scale.startswith("/"):
         text = f"{text} {scale}"
     elif scale:
-        text = (
-            f"({text}) * {scale}"
-            if text[-6:] == " + eps" or definition.division.startswith("x /")
-            else f"{text} * {scale}"
-        )
-    text = f"{text} {shift}".strip()
-    return f"{text}, {BLOCKS[definition.block].formula}" if definition.block else text
+        text = f"{text} * {scale}"
+    if definition.block and not BLOCKS[definition.block].mean:
+        rest.append(f"with {BLOCKS[definition.block].formula}")
+    return ", ".join([f"{text} {shift}".strip(), *rest])
+
+
+def _divided(definition: Definition) -> str:
+    """The normalized value; a compound spread stands in parentheses where nothing else holds it together."""
+    text = DIVISIONS[definition.division].text
+    spread, eps = _spread(definition), _eps(definition)
+    if definition.block and (std := BLOCKS[definition.block].std):
+        text = text.replace("(sqrt({v})", f"({std}").replace("sqrt({v})", f"({std})")
+        spread = f"({std})^2"
+    is_sum, is_compound = " + " in spread or " - " in spread, " " in spread
+    if (is_compound and text.endswith("/ {v}")) or (is_sum and "{v} of t" in text):
+        spread = f"({spread})"
+    text = text if eps == "eps" else text.replace("{eps}^2", "({eps})^2")
+    return text.format(c=_numerator(definition), v=spread, eps=eps).replace("+ -", "- ")
 
 
 def _numerator(definition: Definition) -> str:
-    if not definition.centered:
-        return "x"
-    mean = {
+    return f"(x - {_mean(definition)})" if definition.centered else "x"
+
+
+def _mean(definition: Definition) -> str:
+    """What is taken for the mean."""
+    if definition.running:
+        return "running_var" if definition.swapped else "running_mean"
+    if definition.block and BLOCKS[definition.block].mean:
+        return BLOCKS[definition.block].mean
+    text = {
         "n": "mean",
         "n - 1": "sum(x)/(n-1)",
         "1": "sum(x)",
@@ -47,39 +67,60 @@ def _numerator(definition: Definition) -> str:
         "n^2": "sum(x)/n^2",
         "rows": "sum(x)/rows",
     }[definition.mean_count]
-    if definition.running:
-        mean = "running_var" if definition.swapped else "running_mean"
-    over = definition.mean_over or definition.over
-    where = f" over {' '.join(over)}" if over != definition.norm.over and not definition.running else ""
-    return f"(x - {mean}{where})"
+    return text + _over(definition, definition.mean_over or definition.over)
+
+
+def _over(definition: Definition, over: Axes) -> str:
+    return f" over {' '.join(over)}" if over != definition.norm.over else ""
 
 
 def _spread(definition: Definition) -> str:
     if definition.running:
         return "running_mean" if definition.swapped else "running_var"
-    of = "x - mean" if definition.center in ("both", "spread", "apart") else "x"
+    mean = _mean(definition)
+    is_centered = definition.norm.center if definition.block else definition.center in ("both", "spread", "apart")
+    of = f"x - {mean}" if is_centered else "x"
+    is_own = mean == "mean" + _over(definition, definition.over)
     named = {
-        "square": "mean(x^2)" if of == "x" else "var",
+        "square": "mean(x^2)" if of == "x" else "var" if is_own else f"mean(({of})^2)",
         "abs": f"mean(|{of}|)",
         "max": f"max|{of}|",
-        "less mean": "(mean(x^2) - mean)",
-        "plus mean": "(mean(x^2) + mean^2)",
-        "reversed": "(mean^2 - mean(x^2))",
+        "less mean": f"mean(x^2) - {mean}",
+        "plus mean": f"mean(x^2) + {_squared(mean)}",
+        "reversed": f"{_squared(mean)} - mean(x^2)",
     }
-    text = named[definition.spread]
-    if definition.count != "n":
-        short = definition.count.replace(" ", "")
-        text = {"n - 1": f"{text}_{{n-1}}", "1": f"(n * {text})"}.get(definition.count, f"({text} * n / ({short}))")
+    is_mean = definition.spread in ("square", "abs")  # a correction is a mean's
+    count = definition.count if is_mean or definition.count != "n - 1" else "n"
+    text = _counted(named[definition.spread], count)
     if definition.v_times != 1:
-        text = f"{definition.v_times:g} * {text}"
-    where = f" over {' '.join(definition.over)}" if definition.over != definition.norm.over else ""
+        text = (
+            f"{definition.v_times:g} * ({text})"
+            if " - " in text or " + " in text
+            else f"{definition.v_times:g} * {text}"
+        )
     groups = "" if definition.groups == "own" else f" of {definition.groups} groups"
-    return f"{text}{where}{groups}"
+    return f"{text}{_over(definition, definition.over)}{groups}"
+
+
+def _squared(mean: str) -> str:
+    return f"{mean}^2" if mean == "mean" else f"({mean})^2"
+
+
+def _counted(text: str, count: str) -> str:
+    """A mean whose sum is divided by another count."""
+    if count == "n" or (count, text) == ("n - 1", "var"):
+        return text if count == "n" else "var_{n-1}"
+    short = count.replace(" ", "")
+    divisor = f"({short})" if set(short) & set("+-") else short
+    whole = f"({text})" if "mean(x^2) " in text or " - mean(x^2)" in text else text
+    return f"n * {whole}" if count == "1" else f"{whole} * n / {divisor}"
 
 
 def _eps(definition: Definition) -> str:
     times, plus = definition.eps_times, definition.eps_plus
     if times == 0:
         return f"{plus:g}"
-    text = "eps" if times == 1 else f"{times} * eps"
+    text = {"1/n": "eps / n", 1.0: "eps", -1.0: "-eps"}.get(
+        times, f"{times} * eps" if isinstance(times, str) else f"{times:g} * eps"
+    )
     return f"{text} + {plus:g}" if plus else text

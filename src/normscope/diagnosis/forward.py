@@ -4,22 +4,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ..axes import Axes
-from . import permuted
+from .backward import Backward
 from .bounds import UNIT
 from .changes import Change
 from .clipped import clipped
+from .definition import Definition
 from .examination import LEVELS, Examination, Row
-from .explained import decided, named
+from .explained import Left, decided, named
 from .failing import failed
 from .first_look import stub, unsteady
+from .following import followed
 from .instruments import Influence, influence, moves_with_shift
+from .layouts import layout_finding
 from .localise import localised
 from .nearly import nearly
 from .numerics import beside, numerics, rounding
 from .probes import Probe
 from .running import judge_running, tolerance
 from .search import Explanation, Search, affine_forms
-from .shrink import shown, smallest
 from .verdict import Finding, Verdict
 
 Forms = list[tuple[str, str]]
@@ -29,7 +31,16 @@ FORMS_TRIED = 3
 
 @dataclass
 class Forward(Examination):
-    """One examination of an implementation's forward pass."""
+    """One examination of an implementation's forward pass.
+
+    backward    what a framework makes of it, whose gradients tell explanations apart that y does not
+    computes    the wrong definition whose gradients that gives
+    is_unknown  no definition explains y
+    """
+
+    backward: Backward | None = None
+    computes: Definition | None = None
+    is_unknown: bool = False
 
     def verdict(self) -> Verdict:
         """Ask and judge."""
@@ -83,35 +94,13 @@ class Forward(Examination):
         import numpy as np
 
         rows = self.ask(self.maker.layouts())
-        for row in rows[1:]:
-            if self.wrong([row], level):
-                is_copy = row[0].layout == "transposed" and not permuted.reads_buffer(self, row, level)
-                return [permuted.finding(self, row, level) if is_copy else self._layout_finding(row, level)]
+        if rows and (found := layout_finding(self, rows[1:], level)):
+            return [found]
         for probe, _, y in rows[1:]:
             if not np.array_equal(y, rows[0][2], equal_nan=y.dtype.kind == "f"):
                 self.notes.append(f"Last bits depend on the layout: a {probe.layout} view gives others.")
         self._batch_mates()
         return permuted.judge_permuted(self, level)
-
-    def _layout_finding(self, row: Row, level: str) -> Finding:
-        probe, values, y = row
-        evidence = (
-            f"the same x as {probe.layout} view differs from x in one piece by {self.worst(row, level):.3g} times "
-            "the error bound"
-        )
-        takes = self.implementation.accepts
-        small = smallest(
-            self.implementation, self.maker, probe.x.ndim, takes, layout=probe.layout, settled=self.with_eps
-        )
-        return Finding(
-            "ignores-offset-and-strides",
-            "the buffer is read without the view's offset and strides",
-            evidence,
-            "norm(buffer[:x.size].reshape(x.shape))",
-            "read x through its offset and strides, or copy it first",
-            small or shown(probe, values.y, y),
-            "/inside?v=1",
-        )
 
     def _batch_mates(self) -> None:
         """Whether a row's bits depend on the rows beside it."""
@@ -142,11 +131,12 @@ class Forward(Examination):
         forms, stays = self._forms(here, level), self._keeps_center()
         explained = self._explanations(here, level, reacting, forms, stays)
         if explained:
-            left = decided(self, here, explained, level)
+            left = self._with_gradients(decided(self, here, explained, level), level)
             best = left.explanations[0]
             told = zip(named(self, here, left, level), best.changes, strict=True)
             found = [self._moved(rows, seen, *each) for each in told]
             return [*found, *beside(self, best.definition, level)]
+        self.is_unknown = True
         return [localised(self, here, seen, forms, stays)]
 
     def _moved(self, rows: Sequence[Row], seen: Influence | None, finding: Finding, change: Change) -> Finding:
@@ -156,6 +146,15 @@ class Forward(Examination):
         fine = [rank for rank in sorted({row[0].x.ndim for row in rows}) if self.is_right(self._of_rank(rows, rank))]
         more = "".join(f"; on x of {rank} dimensions it is right" for rank in fine)
         return replace(finding, evidence=finding.evidence + more, reaction=seen.reaction if seen else None)
+
+    def _with_gradients(self, left: Left, level: str) -> Left:
+        """The explanation whose gradients the framework gives comes first; it then explains both passes."""
+        if self.backward is None:
+            return left
+        self.computes = followed(self.backward, [each.definition for each in left.explanations], level)
+        return replace(
+            left, explanations=tuple(sorted(left.explanations, key=lambda each: each.definition != self.computes))
+        )
 
     def _arithmetic(self, probe: Probe) -> str:
         """The format that it computes in: whether a change of x that float32 cannot hold is seen in y."""

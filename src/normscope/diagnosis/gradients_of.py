@@ -351,8 +351,22 @@ def altered(base: Gradient, several: tuple[Change, ...]) -> Gradient | None:
     return None if made == base else made
 
 
-def formula(gradient: Gradient) -> str:
-    """dx in one line."""
+def formula(gradient: Gradient, name: str = "dx") -> str:
+    """One of the gradients in one line."""
+    if name == "dx":
+        return _formula_of_dx(gradient)
+    is_gamma = name == "dgamma"
+    cells = gradient.gamma if is_gamma else {"dy": "", "dy gamma": "gamma", "dy xhat": "xhat"}[gradient.beta_cells]
+    cells = {"dy": "", "c": "(x - mean)", "recovered": "(y - beta)/gamma", "xhat gamma": "xhat * gamma"}.get(
+        cells, cells
+    )
+    text = f"dy * {cells}" if cells else "dy"
+    rows = gradient.gamma_rows if is_gamma else gradient.beta_rows
+    form = {"sum": "sum({})", "mean": "mean({})", "minus": "-sum({})", "first": "({})[0]"}[rows]
+    return f"{name} = {form.format(text)}"
+
+
+def _formula_of_dx(gradient: Gradient) -> str:
     g = "dy * gamma" if gradient.cells == "dy * gamma" else "dy"
     x = {"recovered": "(y - beta)/gamma", "c": "(x - mean)"}.get(gradient.xhat, gradient.xhat)
     count = {"n": "mean", "1": "sum", "n - 1": "1/(n-1) sum"}

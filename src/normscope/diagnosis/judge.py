@@ -4,11 +4,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ..norm import Norm
-from .backward import judge_backward
+from .autograd import THROUGH
+from .backward import Backward
 from .first_look import ALONE
 from .forward import Forward
+from .links import addressed
 from .probes import ARGUMENTS, Implementation
 from .verdict import Verdict
+
+UNJUDGED = "its gradients were not judged: they are PyTorch's own, of a forward pass that is not known."
 
 
 def judge(
@@ -30,12 +34,22 @@ def judge(
     dtype = str(np.dtype(dtype)) if dtype not in (None, "bfloat16") else (dtype or "float64")
     parts: list[Verdict] = []
     with np.errstate(all="ignore"):
+        back = None if backward is None else Backward(backward, norm, dtype, seed)
         if implementation is not None:
-            parts.append(as_called(Forward(implementation, norm, dtype, seed).verdict(), implementation.accepts))
-        if backward is not None and not any(id in ALONE for part in parts for id in part.ids):
-            parts.append(as_called(judge_backward(backward, norm, dtype, seed), backward.accepts))
+            made = back if back is not None and back.implementation.name.endswith(THROUGH) else None
+            ahead = Forward(implementation, norm, dtype, seed, backward=made)
+            parts.append(as_called(ahead.verdict(), implementation.accepts))
+            if any(id in ALONE for id in parts[0].ids):
+                back = None
+            elif made is not None and ahead.is_unknown:
+                parts.append(Verdict("correct", (), (UNJUDGED,)))
+                back = None
+            elif made is not None:
+                made.computes, made.narrow = ahead.computes, ahead.narrow
+        if back is not None:
+            parts.append(as_called(back.verdict(), back.implementation.accepts))
     name = next((each.name for each in (implementation, backward) if each is not None), "")
-    return _joined(parts, f"{name} as {norm.name} '{norm.pattern}'")
+    return _joined(parts, norm, f"{name} as {norm.name} '{norm.pattern}'")
 
 
 def as_called(verdict: Verdict, accepts: frozenset[str]) -> Verdict:
@@ -48,10 +62,10 @@ def as_called(verdict: Verdict, accepts: frozenset[str]) -> Verdict:
     return replace(verdict, findings=findings)
 
 
-def _joined(parts: Sequence[Verdict], title: str) -> Verdict:
+def _joined(parts: Sequence[Verdict], norm: Norm, title: str) -> Verdict:
     """One verdict of both passes: the worst."""
     kinds = [part.verdict for part in parts]
     worst = next((kind for kind in ("mistake", "unrecognised") if kind in kinds), "correct")
-    findings = tuple(finding for part in parts for finding in part.findings)
+    findings = addressed([finding for part in parts for finding in part.findings], norm)
     notes = tuple(dict.fromkeys(note for part in parts for note in part.notes))
     return Verdict(worst, findings, notes, title)

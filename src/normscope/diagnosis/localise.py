@@ -37,7 +37,7 @@ def localised(
     small = small or fewest(asked, wrong[0], level)
     evidence = "; ".join(part for part in parts if part)
     reaction = seen.reaction if seen else None
-    return Finding("unrecognised", NAME, evidence, "", "", small, "/inside?v=1", reaction)
+    return Finding("unrecognised", NAME, evidence, "", "", small, "axes", reaction)
 
 
 def _entering(asked: Examination, rows: Sequence[Row], forms: Sequence[tuple[str, str]] | None) -> str:

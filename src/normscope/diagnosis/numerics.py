@@ -15,6 +15,7 @@ from .definition import Definition
 from .examination import Examination, Row
 from .fewest import fewest
 from .pattern import many_rows
+from .reference import STOPS, exact, is_small
 from .rounded import LEAST
 from .search import attempt
 from .shrink import shown
@@ -23,9 +24,11 @@ from .verdict import Finding
 EXACT = 3.0  # a constant row whose mean is exact in every order of summation
 LARGEST_HALF = 65504.0
 SEEN = 256  # units from which on the residue of a constant row is noted
+POWER = 2.0**-20  # an eps whose root is a power of two, as a constant row's divisor
 HARD = ("offset", "scale", "small variance")
 FURTHER = (*HARD, "outlier")
 PLAIN = ("both", "square", "", "own")  # center, spread, block and groups of a variance that may cancel
+FINE = 64.0  # |x| / std up to which float64 values are good to a unit or two
 ORDINARY = 30  # cells of a row at most, for the first suspicion
 MOST = 0.6  # of ordinary rows that must be nearly right, for a suspicion of rounding
 
@@ -88,8 +91,10 @@ def _hard(asked: Examination, level: str, names: Sequence[str]) -> list[Row]:
 
 
 def _finding(asked: Examination, rows: Sequence[Row], change: Change, evidence: str, level: str) -> Finding:
+    kept = change.fields["kept"]
+    asked.narrow = kept[1] if isinstance(kept, tuple) else ""
     small = fewest(asked, min(asked.wrong(rows, level), key=lambda row: int(row[0].x.size)), level)
-    return Finding(change.id, change.name, evidence, rounded.formula(change), change.fix, small, change.link)
+    return Finding(change.id, change.name, evidence, rounded.formula(change), change.fix, small, change.step)
 
 
 def _beyond(asked: Examination, hard: Sequence[Row], level: str) -> list[Finding]:
@@ -106,7 +111,7 @@ def _beyond(asked: Examination, hard: Sequence[Row], level: str) -> list[Finding
     small, sums = fewest(asked, wrong[0], level), [float(np_max(row[1].size)) ** 2 * row[1].cells for row in wrong]
     if level == "float16" and min(sums) > LARGEST_HALF:
         evidence = f"only rows whose squares sum to more than {LARGEST_HALF:g} are wrong"
-        fix, link = "square and sum in float32", "/inside?v=1&step=q"
+        fix, link = "square and sum in float32", "q"
         name = "the sum of squares overflows in float16"
         return [Finding("squares-in-half", name, evidence, "float16(sum(c^2))", fix, small, link)]
     worst = max(asked.worst(row, level) for row in wrong)
@@ -116,33 +121,51 @@ def _beyond(asked: Examination, hard: Sequence[Row], level: str) -> list[Finding
         f"{level}'s bound, first at |x|/std = {ratio:.3g}"
     )
     name = "it loses more digits than the arithmetic explains"
-    return [Finding("unrecognised", name, evidence, "", "", small, "/inside?v=1&step=var")]
+    return [Finding("unrecognised", name, evidence, "", "", small, "var")]
 
 
 def _constant_rows(asked: Examination, level: str) -> None:
     """A constant row should give beta; what is left of rounding the mean is a note, never a mistake."""
+    if not asked.norm.center or asked.norm.running:  # beta is not what they give
+        return
     rows = _hard(asked, level, ("constant",))
-    exact = max((_apart(row) for row in rows if float(row[0].x.flat[0]) == EXACT), default=0.0)
-    rest = max((_apart(row) for row in rows), default=0.0)
+    own = max((_residue(row) for row in rows if float(row[0].x.flat[0]) == EXACT), default=0.0)
+    rest = max((_residue(row) for row in rows), default=0.0)
     if asked.wrong(rows, level):
         asked.notes.append(
             "A constant row with a tiny eps is not beta: the rounding of its mean is divided by sqrt(eps)."
         )
-    elif exact > SEEN * UNIT[level]:
+    elif own > SEEN * UNIT[level]:
+        left = f"a constant row is off beta by up to {own:.3g}, though its mean is exact"
         asked.notes.append(
-            f"fused-scale-shift: a constant row leaves up to {exact:.3g} instead of beta, though its mean is exact: "
-            "the centering is folded into one multiply-add, x * r - mean * r, whose second term is rounded."
+            f"fused-scale-shift: {left}, and nothing where x * r and mean * r are exact too: x is scaled before the "
+            "mean is subtracted, as x * r - mean * r, whose terms are rounded."
+            if _is_scaled_first(asked)
+            else f"{left[0].upper()}{left[1:]}."
         )
     elif rest > SEEN * UNIT[level]:
         asked.notes.append(
-            f"A constant row leaves up to {rest:.3g} instead of beta: the rounding of its mean, times r."
+            f"A constant row is off beta by up to {rest:.3g}, as much as the rounding of its mean, times r."
         )
 
 
-def _apart(row: Row) -> float:
+def _residue(row: Row) -> float:
+    """How far a constant row is from beta, which is right for it to the last bit."""
     import numpy as np
 
-    return float(np.max(np.nan_to_num(np.abs(np.asarray(row[2], np.float64) - row[1].y), nan=np.inf), initial=0))
+    beta = np.broadcast_to(row[1].shift, row[1].full).reshape(row[0].x.shape)
+    return float(np.max(np.nan_to_num(np.abs(np.asarray(row[2], np.float64) - beta), nan=np.inf), initial=0))
+
+
+def _is_scaled_first(asked: Examination) -> bool:
+    """Whether a constant row is beta where r is a power of two, gamma 1 and beta 0: its product with r is exact."""
+    import numpy as np
+
+    first = asked.maker.numerics(asked.dtype)["constant"][0]
+    gamma, beta = (None if each is None else each * 0 + more for each, more in ((first.gamma, 1), (first.beta, 0)))
+    plain = first.but(x=first.x * 0 + first.x.dtype.type(EXACT), eps=POWER, gamma=gamma, beta=beta)
+    answers = asked.answers([plain]) if "eps" in asked.implementation.accepts else None
+    return answers is not None and not np.any(np.asarray(answers[0], np.float64))
 
 
 def _range(asked: Examination, level: str) -> None:
@@ -159,11 +182,19 @@ def _range(asked: Examination, level: str) -> None:
 
 
 def _say_share(asked: Examination, rows: Sequence[Row], level: str) -> None:
-    worst = max((asked.worst(row, level) for row in rows), default=0.0)
-    ulps = max((_ulps(row[1].y, row[2], level) for row in rows), default=0.0)
+    """The largest error, against decimals where float64 values are too coarse to measure by."""
+    coarse = [level == "float64" and float(np_max(row[1].size * row[1].root)) > FINE for row in rows]
+    known = [is_small(row[0]) for row in rows]
+    measured = [
+        (row[0], exact(asked.base(row[0]), row[0], row[1]), row[2]) if is_coarse and is_known else row
+        for row, is_coarse, is_known in zip(rows, coarse, known, strict=True)
+    ]
+    worst = max((asked.worst(row, level) for row in measured), default=0.0)
+    ulps = max((_ulps(row[1].y, row[2], level) for row in measured), default=0.0)
+    stops = any(is_coarse and not is_known for is_coarse, is_known in zip(coarse, known, strict=True))
     asked.notes.append(
         f"Largest error on hard rows: {ulps:.3g} ulp of {level} at the largest |y|, {worst:.2g} of the bound that n, "
-        "x's condition and gamma allow."
+        f"x's condition and gamma allow{f', {STOPS}' if stops else ''}."
     )
 
 

@@ -1,8 +1,6 @@
 """The first instrument at rank 3 and more: x as a view with two axes exchanged, as attention heads leave it."""
 
-from .bounds import share
 from .examination import Examination, Row
-from .search import attempt
 from .shrink import shown, smallest
 from .verdict import Finding
 
@@ -17,13 +15,6 @@ def judge_permuted(asked: Examination, level: str) -> list[Finding]:
     fine = {row[0].x.ndim for row in rows if row[0].layout == "contiguous" and not asked.wrong([row], level)}
     views = [row for row in rows if row[0].layout != "contiguous" and row[0].x.ndim in fine]
     return [finding(asked, row, level) for row in asked.wrong(views, level)[:1]]
-
-
-def reads_buffer(asked: Examination, row: Row, level: str) -> bool:
-    """Whether the answer to a transposed view is that to its buffer, read from the start."""
-    probe, _, y = row
-    read = attempt(asked.base(probe), probe.but(x=probe.x.T.ravel().reshape(probe.x.shape)))
-    return read is not None and share(read, y, level, asked.dtype) <= 1
 
 
 def finding(asked: Examination, row: Row, level: str) -> Finding:

@@ -15,7 +15,7 @@ from .verdict import Finding
 
 SMALL = 24  # small updates that are tried
 MOMENTA = (0.25, 0.125)
-LINK = "/axes"
+LINK = "axes"
 WEIGHTS: Mapping[str, Callable[[float], float]] = {
     "1 - m": lambda m: 1 - m,
     "m": lambda m: m,
@@ -104,6 +104,16 @@ def _update(norm: Any, probe: Probe, answer: Mapping[str, Any], name: str) -> Up
     return Update(probe, float(probe.momentum or 0), old, batch, np.ravel(np.asarray(answer[name], np.float64)))
 
 
+WRITTEN: Mapping[str, str] = {
+    "var n-1": "var_{n-1}",
+    "std n-1": "std_{n-1}",
+    "var n+1": "var_{n+1}",
+    "var + eps": "(var + eps)",
+    "var n-1 + eps": "(var_{n-1} + eps)",
+    "mean square": "mean(x^2)",
+    "n mean": "n * mean",
+    "n var": "n * var",
+}
 WORDS: Mapping[str, tuple[str, str]] = {
     "var": ("running-variance-biased", "the running variance takes the variance that is divided by n, not by n - 1"),
     "std": ("running-std-stored", "the running variance takes the standard deviation"),
@@ -181,6 +191,16 @@ class Weight:
     def __call__(self, m: float) -> float:
         return WEIGHTS[self.text](m) if self.text in WEIGHTS else self.fixed
 
+    def times(self, what: str) -> str:
+        """The product as it is written; nothing where the weight is 0."""
+        factor = f"({self.text})" if " " in self.text else self.text
+        return {"0": "", "1": what}.get(self.text, f"{factor} * {what}")
+
+
+def _sum(*terms: str) -> str:
+    """The terms that are there, joined; 0 of none."""
+    return " + ".join(filter(None, terms)) or "0"
+
 
 def _weights(updates: Sequence[Update]) -> list[tuple[Weight, Weight]]:
     """Pairs of weights to try, the right one first; then a foreign momentum, read off the weight of the old value."""
@@ -198,7 +218,7 @@ def _weights(updates: Sequence[Update]) -> list[tuple[Weight, Weight]]:
 
 
 def _named(name: str, updates: Sequence[Update], old: Weight, new: Weight, stat: str, keep: str) -> list[Finding]:
-    text = f"{name} = {old.text} * {name} + {new.text} * {stat}"
+    text = f"{name} = {_sum(old.times(name), new.times(WRITTEN.get(stat, stat)))}"
     evidence = f"holds for {len(updates)} updates with momentum {MOMENTA[0]} and {MOMENTA[1]} and two old values each"
     small = _shown(updates[0], name)
     found = []

@@ -22,6 +22,7 @@ Asked = tuple[Probe, Any]  # a probe and the y that came back
 MOST = 4  # explanations that are kept
 STILL = (("1", "0"), ("0", "0"))  # factor and summand, where no answer moves with gamma or beta
 NEAR = 2e-3  # of the largest answer: what a definition may be off on the screening probe
+ROUNDINGS = 8  # on the way to a cell
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,7 @@ class Search:
     @cached_property
     def screen(self) -> "Screen":
         """The first probe, asked first of every definition."""
-        return Screen(*self.asked[0])
+        return Screen(*self.asked[0], room=nearness(self.computed))
 
     def _none(self, start: Definition) -> Iterator[tuple[Change, ...]]:
         yield ()
@@ -235,6 +236,7 @@ class Screen:
 
     probe: Probe
     y: Any
+    room: float = NEAR
     known: "dict[Any, Known | None]" = field(default_factory=dict)
 
     def may_give(self, definition: Definition) -> bool:
@@ -243,7 +245,7 @@ class Screen:
 
         if definition.twice or definition.before or definition.groups != "own":
             values = attempt(definition, self.probe)
-            return values is not None and near(values.y, self.y)
+            return values is not None and near(values.y, self.y, self.room)
         known = self.known_of(definition)
         if known is None or not self._near_in_a_cell(definition, known):
             return False
@@ -251,7 +253,7 @@ class Screen:
             y = self.xhat(definition, known) * known.values.scale + known.values.shift
             if definition.block:
                 y = BLOCKS[definition.block].written(y, known.x, definition.norm)
-        return near(np.broadcast_to(y, known.x.shape).reshape(self.y.shape), self.y)
+        return near(np.broadcast_to(y, known.x.shape).reshape(self.y.shape), self.y, self.room)
 
     def xhat(self, definition: Definition, known: Known) -> Any:
         """The normalized values."""
@@ -297,10 +299,15 @@ class Screen:
             y = divided(definition, self.probe, x, c, v, known.sizes, ONE_CELL) * scale + shift
         except KeyError:  # a reduction
             return True
-        return bool(abs(y - there) <= NEAR * abs(there))
+        return bool(abs(y - there) <= self.room * abs(there))
 
 
-def near(y: Any, there: Any) -> bool:
+def nearness(computed: str) -> float:
+    """How much of the largest answer a screen allows: in a narrow format some roundings take more than NEAR."""
+    return max(NEAR, ROUNDINGS * UNIT[computed])
+
+
+def near(y: Any, there: Any, room: float = NEAR) -> bool:
     """Whether y is about what is there: finite in the same cells, and off by little of the largest."""
     import numpy as np
 
@@ -309,7 +316,7 @@ def near(y: Any, there: Any) -> bool:
         if np.any(finite != np.isfinite(there)):
             return False
         apart = np.where(finite, np.abs(y - there), 0.0)
-        return bool(np.all(apart <= NEAR * np.max(np.abs(there), where=finite, initial=1e-30)))
+        return bool(np.all(apart <= room * np.max(np.abs(there), where=finite, initial=1e-30)))
 
 
 def attempt(definition: Definition, probe: Probe) -> Values | None:

@@ -1,7 +1,7 @@
 """What a judgement says: a verdict, its findings, its notes."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from textwrap import indent
 from typing import Any
 
@@ -36,7 +36,7 @@ class Finding:
     formula   what the function seems to compute, as a whole
     fix       one line
     input     the smallest input found that shows it, by argument name, with the expected and the returned values
-    link      the address of the lesson step that shows it
+    link      the address of a lesson that shows it
     reaction  which cells react to one of x, where that is what is wrong
     """
 
@@ -56,11 +56,50 @@ class Finding:
         return made | ({"reaction": self.reaction.to_json()} if self.reaction else {})
 
     def __str__(self) -> str:
-        lines = [f"{self.id}: {self.name}", f"evidence: {self.evidence}"]
-        lines += [f"{what}: {text}" for what in ("formula", "fix") if (text := getattr(self, what))]
+        lines = [f"{self.id}: {self.name}"]
+        lines += [f"{what}: {text}" for what in ("evidence", "formula", "fix") if (text := getattr(self, what))]
         lines += [f"{name} = {spelled(value)}" for name, value in self.input.items()]
         lines += [f"see {self.link}"] if self.link else []
         return lines[0] + "\n" + indent("\n".join(lines[1:]), "  ")
+
+
+SHARED = ("evidence", "formula", "input", "reaction")
+
+
+def once(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """The findings for a reader: what one shares with an earlier one of the same evidence is said there alone.
+
+    >>> both = (Finding("a", "A", "seen", "f"), Finding("b", "B", "seen", "f", "mend b"))
+    >>> print(*once(both), sep="\\n")
+    a: A
+      evidence: seen
+      formula: f
+    b: B
+      evidence: with a, whose evidence and formula are the same
+      fix: mend b
+    """
+    made: list[Finding] = []
+    for at, finding in enumerate(findings):
+        earlier = (each for each in findings[:at] if each.evidence and each.evidence == finding.evidence)
+        first = next(earlier, None)
+        made.append(finding if first is None else _beside(finding, first))
+    return tuple(made)
+
+
+def _beside(finding: Finding, first: Finding) -> Finding:
+    """The finding without what an earlier one says."""
+    same = [name for name in SHARED if getattr(finding, name) and _is_same(finding, first, name)]
+    *most, last = same
+    words = f"{', '.join(most)} and {last} are" if most else f"{last} is"
+    nothing = Finding(finding.id, finding.name, f"with {first.id}, whose {words} the same")
+    return replace(finding, **{name: getattr(nothing, name) for name in same})
+
+
+def _is_same(finding: Finding, first: Finding, name: str) -> bool:
+    one, other = (getattr(each, name) for each in (finding, first))
+    if name == "reaction":
+        return other is not None and one.to_json() == other.to_json()
+    return bool(spelled(dict(one)) == spelled(dict(other)) if name == "input" else one == other)
 
 
 @dataclass(frozen=True)
@@ -94,11 +133,11 @@ class Verdict:
 
     def __repr__(self) -> str:
         head = f"{self.title}: {self.verdict}" if self.title else self.verdict
-        lines = [*(str(finding) for finding in self.findings), *(f"note: {note}" for note in self.notes)]
+        lines = [*(str(finding) for finding in once(self.findings)), *(f"note: {note}" for note in self.notes)]
         return "\n".join([head, *(indent(line, "  ") for line in lines)])
 
     def _repr_html_(self) -> str:
-        findings = (_drawn(finding) for finding in self.findings)
+        findings = (_drawn(finding) for finding in once(self.findings))
         notes = (el("p", f"Note: {note}") for note in self.notes)
         return str(el("div", el("p", el("strong", self.verdict), f" {self.title}"), *findings, *notes))
 

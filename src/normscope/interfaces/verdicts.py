@@ -18,8 +18,10 @@ ANSWERS = ("expected", "got")
 
 def text(verdict: "Verdict", heading: str, color: bool = False, width: int = WIDTH) -> str:
     """The verdict, its findings with the smallest input that shows each, and its notes, in lines of `width`."""
+    from ..diagnosis.verdict import once
+
     blocks = [paint(heading, BOLD, color)]
-    blocks += [finding_text(finding, color, width) for finding in verdict.findings]
+    blocks += [finding_text(finding, color, width) for finding in once(verdict.findings)]
     notes = ["\n".join(wrap(f"note: {note}", width, subsequent_indent="      ")) for note in verdict.notes]
     return "\n\n".join([*blocks, *(["\n".join(notes)] if notes else [])])
 

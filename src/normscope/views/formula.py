@@ -65,7 +65,7 @@ RULES: Mapping[str, Callable[..., Expr]] = {
     "recip": lambda step, index, a: Ratio(ONE, a),
     "maximum": lambda step, index, a, b: Call("max", (a, b)),
     "abs": lambda step, index, a: Call("abs", (a,)),
-    "max": lambda step, index, a: Call("max", (a,)),
+    "max": lambda step, index, a: Call("max", (a,), tuple(index[axis] for axis in step.over)),
 }
 
 
@@ -127,7 +127,7 @@ def substituted(expr: Expr, numbers: Leaf, sizes: Mapping[str, int], limit: int 
                 count = max(len(numbers(name)) for name in names(e.body))
                 return _sum([put(e.body, at) for at in range(count)] + [Literal(more)] * bool(more), limit)
             case Call():
-                return Call(e.name, tuple(put(arg, k) for arg in e.args))
+                return Call(e.name, tuple(put(arg, k) for arg in e.args), e.index)
         return e
 
     return put(expr)

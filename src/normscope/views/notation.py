@@ -21,6 +21,8 @@ LETTERS: Mapping[str, tuple[str, str]] = {
     "gain": ("(1+w)", "(1+w)"),
     "running_mean": ("μ̄", r"\bar{\mu}"),
     "running_var": ("σ̄²", r"\bar{\sigma}^2"),
+    "new_running_mean": ("μ̄′", r"\bar{\mu}'"),
+    "new_running_var": ("σ̄²′", r"\bar{\sigma}^{2\prime}"),
     # Gradients of a loss, each by what it is the gradient of; a mean of cells stands in angle brackets.
     "dgamma": ("dγ", r"d\gamma"),
     "dbeta": ("dβ", r"d\beta"),
@@ -101,10 +103,11 @@ class Total:
 
 @dataclass(frozen=True)
 class Call:
-    """A named function."""
+    """A named function, over the index letters where it reduces."""
 
     name: str
     args: tuple["Expr", ...]
+    index: Axes = ()
 
 
 Expr = Symbol | Literal | Size | Infix | Ratio | Root | Square | Total | Call
@@ -156,7 +159,8 @@ def text(e: Expr) -> str:
             return f"{wrap(e.base, _strength(e.base) < 9)}^2"
         case Total():
             return f"sum_{','.join(e.index)} {wrap(e.body, _strength(e.body) < 2)}"
-    return f"{e.name}({', '.join(map(text, e.args))})"
+    over = f"_{','.join(e.index)}" if e.index else ""
+    return f"{e.name}{over}({', '.join(map(text, e.args))})"
 
 
 def latex(e: Expr) -> str:
@@ -189,7 +193,8 @@ def latex(e: Expr) -> str:
             return f"{wrap(e.base, True)}^2" if isinstance(e.base, (Infix, Literal)) else f"{{{latex(e.base)}}}^2"
         case Total():
             return rf"\sum_{{{','.join(e.index)}}} {latex(e.body)}"
-    return rf"\operatorname{{{e.name}}}\left({', '.join(map(latex, e.args))}\right)"
+    over = f"_{{{','.join(e.index)}}}" if e.index else ""
+    return rf"\operatorname{{{e.name}}}{over}\left({', '.join(map(latex, e.args))}\right)"
 
 
 def mathml(e: Expr) -> Html:
@@ -217,7 +222,9 @@ def mathml(e: Expr) -> Html:
             return el("msup", wrap(e.base, _strength(e.base) < 9), el("mn", "2"))
         case Total():
             return el("mrow", el("munder", el("mo", "∑"), el("mi", ",".join(e.index))), mathml(e.body))
-    return el("mrow", el("mi", e.name), el("mo", "("), *map(mathml, e.args), el("mo", ")"))
+    name = el("mi", e.name)
+    name = el("munder", name, el("mi", ",".join(e.index))) if e.index else name
+    return el("mrow", name, el("mo", "("), *map(mathml, e.args), el("mo", ")"))
 
 
 def _literal(text: str) -> Html:

@@ -13,7 +13,7 @@ from .outcome import Outcome, written
 from .side import Rows
 from .slips import KINDS, Exhibit
 from .state import State
-from .usual import BECAUSE, findings
+from .usual import because, findings
 
 LABELS = {"x": "x (rows by ;)", "gamma": "gamma", "beta": "beta", "eps": "eps", "momentum": "momentum", "dy": "dy"}
 WIDTHS = {"x": 16, "gamma": 12, "beta": 12, "eps": 9, "momentum": 9, "dy": 12}
@@ -165,7 +165,7 @@ def usual(exhibit: Exhibit) -> Html:
     table = el("table", head("test", "run now"), el("tbody", *rows), class_="figures asked")
     parts = (
         el("h3", "Why a usual test misses it"),
-        el("p", BECAUSE[exhibit.kind], class_="notice"),
+        el("p", because(exhibit), class_="notice"),
         el(
             "p",
             f"{through} of these {len(made)} tests let it through. Inputs are drawn from a normal, with a fixed seed.",

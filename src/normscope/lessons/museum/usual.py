@@ -101,8 +101,14 @@ BECAUSE: Mapping[str, str] = {
     "affine": "A fresh layer has gamma = 1 and beta = 0, and with these nearly every affine is the same.",
     "block": "A width that is even, or a power of two, has no padded lane, no rest and no chunk of another length.",
     "numerics": "Ordinary rows need few digits; constant rows, large means and large values need all of them.",
-    "backward": "With y.sum() as the loss dy is 1 everywhere, and most terms vanish; a large batch hides a count.",
+    "backward": "With y.sum() as the loss dy is 1 everywhere, and most terms vanish.",
+    "running": "Few tests read the running statistics; a shape tells no weights, and over many rows n − 1 is near n.",
 }
+
+
+def because(exhibit: Exhibit) -> str:
+    """Why they are passed: by what the exhibit computes."""
+    return BECAUSE["running" if exhibit.instrument == "running" else exhibit.kind]
 
 
 def usual_of(exhibit: Exhibit) -> tuple[Usual, ...]:
