@@ -108,5 +108,5 @@ def _finding(asked: Examination, rows: Sequence[Row], cut: Cut, level: str) -> F
         f"{text} * gamma + beta" if cut.of == "xhat" else text,
         "leave every value: a row of n cells may hold xhat up to sqrt(n - 1)",
         fewest(asked, plainest, level),
-        "/inside?v=1&step=xhat" if cut.of == "xhat" else "/inside?v=1&step=y",
+        "xhat" if cut.of == "xhat" else "y",
     )

@@ -77,12 +77,12 @@ def _over(definition: Definition, over: Axes) -> str:
 def _spread(definition: Definition) -> str:
     if definition.running:
         return "running_mean" if definition.swapped else "running_var"
-    mean = _mean(definition)
+    own = "mean" + _over(definition, definition.over)
+    mean = own if definition.center == "apart" else _mean(definition)
     is_centered = definition.norm.center if definition.block else definition.center in ("both", "spread", "apart")
     of = f"x - {mean}" if is_centered else "x"
-    is_own = mean == "mean" + _over(definition, definition.over)
     named = {
-        "square": "mean(x^2)" if of == "x" else "var" if is_own else f"mean(({of})^2)",
+        "square": "mean(x^2)" if of == "x" else "var" if mean == own else f"mean(({of})^2)",
         "abs": f"mean(|{of}|)",
         "max": f"max|{of}|",
         "less mean": f"mean(x^2) - {mean}",
@@ -93,11 +93,8 @@ def _spread(definition: Definition) -> str:
     count = definition.count if is_mean or definition.count != "n - 1" else "n"
     text = _counted(named[definition.spread], count)
     if definition.v_times != 1:
-        text = (
-            f"{definition.v_times:g} * ({text})"
-            if " - " in text or " + " in text
-            else f"{definition.v_times:g} * {text}"
-        )
+        is_sum = " - " in text or " + " in text
+        text = f"{definition.v_times:g} * " + (f"({text})" if is_sum else text)
     groups = "" if definition.groups == "own" else f" of {definition.groups} groups"
     return f"{text}{_over(definition, definition.over)}{groups}"
 

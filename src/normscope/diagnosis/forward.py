@@ -19,6 +19,7 @@ from .layouts import layout_finding
 from .localise import localised
 from .nearly import nearly
 from .numerics import beside, numerics, rounding
+from .permuted import judge_permuted
 from .probes import Probe
 from .running import judge_running, tolerance
 from .search import Explanation, Search, affine_forms
@@ -100,7 +101,7 @@ class Forward(Examination):
             if not np.array_equal(y, rows[0][2], equal_nan=y.dtype.kind == "f"):
                 self.notes.append(f"Last bits depend on the layout: a {probe.layout} view gives others.")
         self._batch_mates()
-        return permuted.judge_permuted(self, level)
+        return judge_permuted(self, level)
 
     def _batch_mates(self) -> None:
         """Whether a row's bits depend on the rows beside it."""

@@ -58,4 +58,4 @@ def _finding(
 ) -> Finding:
     rank, takes = rows[0][0].x.ndim, asked.implementation.accepts
     small = smallest(asked.implementation, asked.maker, rank, takes, settled=asked.with_eps)
-    return Finding(id, name, evidence, text, fix, small, f"/inside?v=1&step={step}")
+    return Finding(id, name, evidence, text, fix, small, step)

@@ -82,7 +82,7 @@ def beside(asked: Examination, definition: Definition, level: str) -> list[Findi
     probe, values, y = next(row for each, row in zip(off, rows, strict=True) if each.any())
     small = shown(probe, values.y, y)
     name = f"{change.name}; found beside the other mistakes"
-    return [Finding(change.id, name, evidence, rounded.formula(change), change.fix, small, change.link)]
+    return [Finding(change.id, name, evidence, rounded.formula(change), change.fix, small, change.step)]
 
 
 def _hard(asked: Examination, level: str, names: Sequence[str]) -> list[Row]:

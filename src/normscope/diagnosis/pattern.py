@@ -53,7 +53,7 @@ def many_rows(asked: Examination, rows: Sequence[Row], level: str) -> list[Findi
     first, count = int(bad.argmax()), len(bad)
     where = pattern(asked, wrong, level) or f"{int(bad.sum())} of {count} rows are wrong, the first of them {first}"
     evidence = f"x of few rows is right; of {count} rows {where}"
-    small, link = fewest(asked, wrong[0], level), "/axes"
+    small, link = fewest(asked, wrong[0], level), "axes"
     if not first or not bad[first:].all():
         return [Finding("unrecognised", "many rows are not normalized as few are", evidence, "", "", small, link)]
     become = _become(asked.norm.fit(probe.x.ndim), values.full, probe.x, y, first)

@@ -39,7 +39,6 @@ def finding(asked: Examination, row: Row, level: str) -> Finding:
         "y = zeros_like(x); y.reshape(-1, d)[...] = norm(x): the reshape of a permuted array is a copy",
         "write into an array in C order, such as np.empty(x.shape), or return the result reshaped",
         small or shown(probe, values.y, y),
-        "/inside?v=1",
     )
 
 
