@@ -1,0 +1,206 @@
+/* Takes what needs no copy: native floats, cells of a row side by side, rows at one stride. arrange.py does the rest. */
+#include "arguments.h"
+
+#include <string.h>
+
+#include "storage.h"
+
+static int take(Call *call, int which, PyObject *array, int flags)
+{
+    if (array == Py_None)
+        return which != X;
+    if (PyObject_GetBuffer(array, &call->views[which], PyBUF_STRIDES | PyBUF_FORMAT | flags) == 0)
+        return 1;
+    PyErr_Clear();
+    return 0;
+}
+
+/* The storage that a buffer's format names, or -1; a bfloat16 comes as 16-bit integers. */
+static int storage_of(const Py_buffer *view, int brain)
+{
+    const char *format = view->format;
+    if (!format || format[1])
+        return -1;
+    switch (*format) {
+    case 'f': return FLOAT32;
+    case 'd': return FLOAT64;
+    case 'e': return FLOAT16;
+    case 'H': return brain ? BFLOAT16 : -1;
+    default: return -1;
+    }
+}
+
+/* The leading axes as one, where one stride leads along them all. */
+static int rows_of(const Py_buffer *view, Rows *rows)
+{
+    int last = view->ndim - 1, found = 0;
+    if (last < 0 || (view->shape[last] > 1 && view->strides[last] != view->itemsize))
+        return 0;
+    *rows = (Rows){view->buf, 0};
+    Py_ssize_t below = 1;
+    for (int axis = last - 1; axis >= 0; axis--) {
+        if (view->shape[axis] == 1)
+            continue;
+        if (!found)
+            rows->stride = view->strides[axis];
+        else if (view->strides[axis] != rows->stride * below)
+            return 0;
+        found = 1;
+        below *= view->shape[axis];
+    }
+    return (uintptr_t)view->buf % (size_t)view->itemsize == 0 && rows->stride % view->itemsize == 0;
+}
+
+static int same_shape(const Py_buffer *a, const Py_buffer *b)
+{
+    return a->ndim == b->ndim && !memcmp(a->shape, b->shape, (size_t)a->ndim * sizeof *a->shape);
+}
+
+static int take_like_x(Call *call, int which, Rows *rows)
+{
+    const Py_buffer *view = &call->views[which], *x = &call->views[X];
+    if (!view->obj)
+        return 1;
+    return storage_of(view, 1) == (int)call->norm.storage && same_shape(view, x) && rows_of(view, rows);
+}
+
+static int apart(const Norm *norm, Rows a, Rows b)
+{
+    ptrdiff_t width = norm->d * (ptrdiff_t)bytes_of(norm->storage), last = norm->count - 1;
+    char *a_low = a.at + (a.stride < 0 ? last * a.stride : 0), *a_high = a.at + (a.stride > 0 ? last * a.stride : 0);
+    char *b_low = b.at + (b.stride < 0 ? last * b.stride : 0), *b_high = b.at + (b.stride > 0 ? last * b.stride : 0);
+    return a_high + width <= b_low || b_high + width <= a_low;
+}
+
+/* A row is read before it is written, so an output may be an input, but may not be shifted against it. */
+static int safe(const Norm *norm, Rows output, Rows input)
+{
+    return !input.at || (output.at == input.at && output.stride == input.stride) || apart(norm, output, input);
+}
+
+static int outputs_are_safe(const Call *call)
+{
+    const Norm *norm = &call->norm;
+    const ptrdiff_t width = norm->d * (ptrdiff_t)bytes_of(norm->storage);
+    const Rows outputs[] = {norm->y, norm->sum};
+    for (int i = 0; i < 2; i++) {
+        Rows output = outputs[i];
+        if (!output.at)
+            continue;
+        if (norm->count > 1 && output.stride < width && -output.stride < width)
+            return 0;
+        if (!safe(norm, output, norm->x) || !safe(norm, output, norm->residual))
+            return 0;
+        for (int which = GAMMA; which <= BETA; which++) {
+            const Py_buffer *view = &call->views[which];
+            const char *low = output.at + (output.stride < 0 ? (norm->count - 1) * output.stride : 0);
+            const char *high = output.at + (output.stride > 0 ? (norm->count - 1) * output.stride : 0) + width;
+            const char *at = view->buf;
+            if (view->obj && at < high && low < at + view->len)
+                return 0;
+        }
+    }
+    return !norm->y.at || !norm->sum.at || apart(norm, norm->y, norm->sum);
+}
+
+static int call_check(Call *call)
+{
+    Norm *norm = &call->norm;
+    return take_like_x(call, OUT, &norm->y) && take_like_x(call, SUM_OUT, &norm->sum) &&
+           (norm->count == 0 || norm->d == 0 || outputs_are_safe(call));
+}
+
+/* Gamma or beta as the rows compute: 16 bits are widened, and a NaN that rounding to bfloat16 would lose is quieted. */
+static const void *parameter(Call *call, int which, float *widened)
+{
+    const Py_buffer *view = &call->views[which];
+    const int storage = storage_of(view, 1);
+    const ptrdiff_t d = call->norm.d;
+    if (storage == (int)call->norm.storage && storage <= FLOAT64)
+        return view->buf;
+    if (storage == FLOAT32 && call->norm.storage == FLOAT16)
+        return view->buf;
+    for (ptrdiff_t j = 0; j < d; j++) {
+        if (storage == FLOAT32) {
+            float value = ((const float *)view->buf)[j];
+            widened[j] = value == value ? value : float_of(0x7fc00000);
+        } else {
+            uint16_t stored = ((const uint16_t *)view->buf)[j];
+            widened[j] = storage == FLOAT16 ? from_float16(stored) : from_bfloat16(stored);
+        }
+    }
+    return widened;
+}
+
+static int fits(const Call *call, int which)
+{
+    const Py_buffer *view = &call->views[which];
+    const int storage = storage_of(view, 1), x = call->norm.storage;
+    return view->ndim == 1 && view->shape[0] == call->norm.d &&
+           (call->norm.d < 2 || view->strides[0] == view->itemsize) && (size_t)view->buf % (size_t)view->itemsize == 0 &&
+           (storage == x || (storage == FLOAT32 && x >= FLOAT16));
+}
+
+static int take_parameters(Call *call)
+{
+    Norm *norm = &call->norm;
+    const int gamma = call->views[GAMMA].obj != NULL, beta = call->views[BETA].obj != NULL;
+    if ((gamma && !fits(call, GAMMA)) || (beta && !fits(call, BETA)))
+        return 0;
+    if ((gamma || beta) && norm->storage >= FLOAT16) {
+        call->widened = PyMem_Malloc(2 * (size_t)(norm->d + 1) * sizeof(float));
+        if (!call->widened)
+            return 0;
+    }
+    float *widened = call->widened;
+    norm->gamma = gamma ? parameter(call, GAMMA, widened) : NULL;
+    norm->beta = beta ? parameter(call, BETA, widened ? widened + norm->d : NULL) : NULL;
+    return 1;
+}
+
+static int take_numbers(Call *call, PyObject *const *arguments)
+{
+    call->norm.eps = PyFloat_AsDouble(arguments[EPS]);
+    long threads = arguments[THREADS] == Py_None ? 0 : PyLong_AsLong(arguments[THREADS]);
+    if (PyErr_Occurred()) {
+        PyErr_Clear();
+        return 0;
+    }
+    call->threads = (int)threads;
+    call->norm.center = arguments[CENTER] == Py_True;
+    return call->norm.eps >= 0 && (threads > 0 || arguments[THREADS] == Py_None) && threads <= 1024;
+}
+
+int call_take(Call *call, PyObject *const *arguments)
+{
+    static const int ARRAYS[] = {X, RESIDUAL, GAMMA, BETA, OUT, SUM_OUT};
+    const int brain = arguments[BRAIN] == Py_True;
+    Norm *norm = &call->norm;
+
+    memset(call, 0, sizeof *call);
+    for (int i = 0; i < 6; i++)
+        if (!take(call, ARRAYS[i], arguments[ARRAYS[i]], ARRAYS[i] >= OUT ? PyBUF_WRITABLE : 0))
+            return 0;
+    const Py_buffer *x = &call->views[X];
+    int storage = storage_of(x, brain);
+    if (storage < 0 || !rows_of(x, &norm->x))
+        return 0;
+    norm->storage = storage;
+    norm->d = x->shape[x->ndim - 1];
+    norm->count = norm->d ? x->len / x->itemsize / norm->d : 0;
+    return take_numbers(call, arguments) && take_like_x(call, RESIDUAL, &norm->residual) && take_parameters(call) &&
+           call_check(call);
+}
+
+int call_take_output(Call *call, int which, PyObject *array)
+{
+    return take(call, which, array, PyBUF_WRITABLE) && call_check(call);
+}
+
+void call_release(Call *call)
+{
+    for (int i = 0; i <= SUM_OUT; i++)
+        if (call->views[i].obj)
+            PyBuffer_Release(&call->views[i]);
+    PyMem_Free(call->widened);
+}

@@ -1,0 +1,27 @@
+/* A call's arguments, taken where they are as the rows want them. */
+#ifndef NORMSCOPE_ARGUMENTS_H
+#define NORMSCOPE_ARGUMENTS_H
+
+#include "python.h"
+
+#include "norm.h"
+
+/* The arguments in their order: see module.c. */
+enum { X, RESIDUAL, GAMMA, BETA, EPS, OUT, SUM_OUT, THREADS, CENTER, BRAIN, ARGUMENTS };
+
+typedef struct {
+    Norm norm;
+    int threads; /* 0: not said */
+    Py_buffer views[SUM_OUT + 1];
+    void *widened; /* gamma and beta in float32 */
+} Call;
+
+/* 0 where something is not as the rows want it, without an exception; then too, the call is to be released. */
+int call_take(Call *call, PyObject *const *arguments);
+
+/* What `out` or `sum_out` is, when it was made after the others were taken. */
+int call_take_output(Call *call, int which, PyObject *array);
+
+void call_release(Call *call);
+
+#endif
