@@ -11,6 +11,7 @@ from ...steps import forward
 from ...views.ledger import WIDTH, Ledger, Row
 from ...views.ledger import ledger as costs_of
 from ...views.training import TrainingLedger, training_ledger
+from .measured import measured
 from .view import View
 
 HEADS = ("step", "shape", "staged bytes", "fused bytes", "FLOPs", "1/√")
@@ -18,8 +19,9 @@ PROBE = {"B": 1, "S": 100, "d": 1_000_000}
 
 
 def costs(view: View) -> Html:
-    """The ledger as a table with its totals; with the way back, that of its pass too."""
-    return _costs(view.norm, tuple(view.sizes.items()), view.state.storage, view.state.back)
+    """The ledger as a table with its totals; with the way back, that of its pass too; and the button to measure it."""
+    ledger = _costs(view.norm, tuple(view.sizes.items()), view.state.storage, view.state.back)
+    return el("div", ledger, measured(view.norm, view.sizes, view.state.storage), class_="costs")
 
 
 @lru_cache(maxsize=32)
