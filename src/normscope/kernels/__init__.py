@@ -7,9 +7,9 @@ serves, block by block, with the same promises of accuracy. `explain` says how a
 from typing import Any
 
 from . import arrange
+from .backward import layer_norm_backward, rms_norm_backward
 from .explanation import Explanation, explain
 from .extension import norm as _norm
-from .fallback import layer_norm_backward, rms_norm_backward
 
 __all__ = [
     "Explanation",

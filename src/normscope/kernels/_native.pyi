@@ -28,6 +28,20 @@ def plan(
     bfloat16: bool,
     /,
 ) -> Any: ...
+def backward(
+    x: Any,
+    dy: Any,
+    gamma: Any,
+    beta: None,
+    eps: float,
+    dx: Any,
+    sum_out: None,
+    threads: int | None,
+    center: bool,
+    bfloat16: bool,
+    sums: Any,
+    /,
+) -> None: ...
 def force(instructions: str | None, stores: str | None, /) -> None: ...
 def copy(to: Any, source: Any, threads: int, stream: bool, /) -> None: ...
 def cores() -> int: ...

@@ -35,7 +35,7 @@ def norm(*given: Any) -> Array:
 
 def added_norm(*given: Any) -> tuple[Array, Array]:
     """y and the sum."""
-    x, residual, *_ = given
+    _, residual, *_ = given
     if residual is None:
         raise NormError("residual is None; add_layer_norm and add_rms_norm add one: layer_norm and rms_norm do not")
     return _computed(checked(*given))
@@ -45,9 +45,9 @@ def checked(
     x: Any, residual: Any, gamma: Any, beta: Any, eps: Any, out: Any, sum_out: Any, threads: Any, center: bool
 ) -> Arguments:
     """The arguments as arrays, or an error that names what does not fit and how to mend it."""
-    x = _floats("x", x)
+    x = floats("x", x)
     if residual is not None:
-        residual = _like(x, "residual", _floats("residual", residual))
+        residual = like(x, "residual", floats("residual", residual))
     gamma, beta = (_parameter(x, name, value) for name, value in (("gamma", gamma), ("beta", beta)))
     for name, value in (("out", out), ("sum_out", sum_out)):
         _check_output(x, name, value)
@@ -56,7 +56,8 @@ def checked(
     return Arguments(x, residual, gamma, beta, _eps(eps), out, sum_out, _threads(threads), center)
 
 
-def _floats(name: str, values: Any) -> Array:
+def floats(name: str, values: Any) -> Array:
+    """Values as an array of one of the float formats, with an axis at least."""
     import numpy as np
 
     array = np.asarray(values)
@@ -67,7 +68,8 @@ def _floats(name: str, values: Any) -> Array:
     return array
 
 
-def _like(x: Array, name: str, values: Array) -> Array:
+def like(x: Array, name: str, values: Array) -> Array:
+    """Values, which have the shape and dtype of x."""
     if values.shape != x.shape:
         raise ShapeError(f"{name} has shape {values.shape}; x has {x.shape}, and they must be alike")
     if values.dtype.name != x.dtype.name:
@@ -98,7 +100,7 @@ def _check_output(x: Array, name: str, array: Any) -> None:
         return
     if not isinstance(array, np.ndarray):
         raise NormError(f"{name} is a {type(array).__name__}; it must be a NumPy array to write into")
-    _like(x, name, array)
+    like(x, name, array)
     if not array.flags.writeable:
         raise NormError(f"{name} is read-only; it must be an array to write into")
 

@@ -93,14 +93,14 @@ def layer_norm_backward(
     >>> [each.tolist() for each in layer_norm_backward(np.array([[1.0, 0.0]]), np.array([[1.0, 3.0]]), eps=0)]
     [[[0.0, 0.0]], [-1.0, 0.0], [1.0, 0.0]]
     """
-    return _gradients(dy, x, gamma, eps, center=True)
+    return gradients(dy, x, gamma, eps, center=True)
 
 
 def rms_norm_backward(
     dy: Array, x: Array, gamma: Array = None, eps: float = 1e-5, *, threads: int | None = None
 ) -> tuple[Array, Array]:
     """dx (..., d) and dgamma (d,) of RMSNorm, as `layer_norm_backward` gives them."""
-    return _gradients(dy, x, gamma, eps, center=False)[:2]
+    return gradients(dy, x, gamma, eps, center=False)[:2]
 
 
 def _normalized(x: Array, gamma: Array, beta: Array, eps: float, out: Array, *, center: bool) -> Array:
@@ -119,13 +119,14 @@ def _normalized(x: Array, gamma: Array, beta: Array, eps: float, out: Array, *, 
                 cells *= gamma
             if beta is not None:
                 cells += beta
-            _store(cells, target[rows])
+            store(cells, target[rows])
     if not np.may_share_memory(target, y):
         y[...] = target.reshape(y.shape)
     return y
 
 
-def _gradients(dy: Array, x: Array, gamma: Array, eps: float, *, center: bool) -> tuple[Array, Array, Array]:
+def gradients(dy: Array, x: Array, gamma: Array, eps: float, *, center: bool) -> tuple[Array, Array, Array]:
+    """dx, dgamma and dbeta of LayerNorm, or of RMSNorm, which has no use for the last."""
     import numpy as np
 
     dx = np.empty(x.shape, x.dtype)
@@ -146,9 +147,9 @@ def _gradients(dy: Array, x: Array, gamma: Array, eps: float, *, center: bool) -
                 g -= _mean(g)
             g -= xhat * along
             g *= r * shrink
-            _store(g, target[rows])
+            store(g, target[rows])
         made = np.empty_like(sums, dtype=x.dtype if gamma is None else gamma.dtype)
-        _store(sums, made)
+        store(sums, made)
     return dx, made[0], made[1]
 
 
@@ -210,6 +211,6 @@ def _wide(parameter: Array) -> Array:
     return None if parameter is None else parameter.astype(np.float64)
 
 
-def _store(values: Array, target: Array) -> None:
+def store(values: Array, target: Array) -> None:
     """Round float64 values once, to the dtype of the target: ml_dtypes would go by way of float32."""
     target[...] = round_array(values, BFLOAT16) if target.dtype.name == BFLOAT16.name else values
