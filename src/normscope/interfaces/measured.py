@@ -141,10 +141,8 @@ def drawing(data: Data) -> Html:
     notes = (el("p", line, class_="hint") for line in (told(data), *absent(data), *remarks(data)))
     return group(
         el("p", summary(data), class_="summary"),
-        el("h3", "Time, as a multiple of the copy's"),
-        _time_plot(data),
-        el("h3", "Bytes kept: predicted (outline) and measured (bar)"),
-        _bytes_plot(data),
+        el("figure", el("figcaption", "Time, as a multiple of the copy's"), _time_plot(data)),
+        el("figure", el("figcaption", "Bytes kept: predicted (outline) and measured (bar)"), _bytes_plot(data)),
         frame("The measurement as a table", _html_table(_lines(data))),
         *notes,
     )
