@@ -24,7 +24,7 @@ NATIVE = ROOT / "src" / "normscope" / "kernels" / "native"
 MODULE = "normscope.kernels._native"
 CHECKS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer", "-g", "-O1"]
 MISSING = 77
-WIDTHS = [1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 47, 63, 65, 127, 255, 257, 1000, 1023]
+WIDTHS = [1, 2, 3, 7, 8, 9, 15, 17, 31, 32, 33, 63, 65, 255, 257, 513]
 OPTIONS = {
     # Python keeps memory until it ends; what NumPy takes must come from malloc, between poisoned zones.
     "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=0:exitcode=1:detect_stack_use_after_return=1",
@@ -109,7 +109,7 @@ def byte_room(values: Any) -> Any:
 
 def rooms(values: Any) -> Iterator[Any]:
     """The same rows from aligned, misaligned, strided and reversed memory."""
-    for lead, row in product((0, 1, 3), (0, 1, 5)):
+    for lead, row in ((0, 0), (1, 0), (0, 1), (3, 5)):
         yield exact_room(values, lead, row)
     yield exact_room(values[::-1], 1, 2)[::-1]
     yield byte_room(values)
@@ -148,7 +148,7 @@ def drive(library: str) -> None:
             x = x.astype(dtype)
             gamma, beta = exact_room(random.normal(size=(2, width)).astype(dtype), 1, 0)
             for index, given in enumerate(rooms(x)):
-                use(kernels, given, gamma, beta, 1 + index % 3)
+                use(kernels, given, gamma[:: 1 - 2 * (index % 2)], beta, 1 + index % 3)
         print(f"{instructions}, {stores} stores: {len(WIDTHS)} widths", flush=True)
 
 
