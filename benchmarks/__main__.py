@@ -3,11 +3,12 @@
 import argparse
 import sys
 
-from . import axes, browser, core, named, precision, server
+from . import axes, browser, core, kernels, named, precision, server
 from .table import HEAD
 
 GROUPS = {
     "core": core.figures,
+    "kernels": kernels.figures,
     "server": server.figures,
     "browser": browser.figures,
     "named": named.figures,

@@ -26,12 +26,13 @@ Written by `python tools/performance_doc.py`, which measured all of it on one ma
 {machine}
 
 A fused norm reads x once and writes y once, and so does a copy of x. The yardstick is a streaming copy (non-temporal
-stores) by the same threads in the same run; in cache, where such stores would leave it, the faster of a streaming and a
-plain copy. Every ratio is of medians of samples taken in turn, those in which the system took the processor away
-dropped; a note says what kind of call is compared. "goal" means that the goal is reached, "floor" only the floor.
+stores) by the same threads in the same run; in cache, which such stores would leave, the faster of a streaming and a
+plain copy. Every ratio is of medians of samples taken in turn; those in which the system took the processor away are
+dropped. Under "reached", "goal" means the goal, "floor" only the floor, and MISSED neither.
 
-Where nothing else is said, y is written into an array that is there already, and PyTorch's memory is kept between calls,
-so that no engine waits for fresh pages; "as called" leaves PyTorch as it comes: it allocates y in each call.
+Where nothing else is said, y is written into an array that is there already, and PyTorch's memory is kept between
+calls, so that no engine waits for fresh pages; "as called" leaves PyTorch as it comes: it allocates y in each call.
+Shapes are rows and d.
 """
 SECTIONS = {
     "Beside a copy (time over time; 1 is the limit)": r"layer_norm / copy",
@@ -40,18 +41,15 @@ SECTIONS = {
     "A call": r"layer_norm with out=",
 }
 LIMITS = {
-    r"copy: 512 x 12288": "a row with gamma and beta is 144 KiB and is read twice, the second time from the second level "
-    "of cache, which the row before it and the parameters share.",
-    r"copy: .*, 1 thread$": "one core sums the next row while this one is written, and its arithmetic and its waiting "
-    "for memory overlap only in part.",
-    r"copy: 96 x": "in cache nothing waits for memory, so the arithmetic shows: a row is read twice where a copy reads it "
-    "once, and a call has its overhead.",
-    r"copy: ": "the memory is the limit; what is left over it is the first row of each thread, whose sums nothing hides.",
-    r"PyTorch / layer_norm_backward": "two inputs are read twice and three results written, and both sides wait for "
-    "memory.",
-    r"float16|bfloat16": "half the bytes a cell and as much arithmetic: widening and rounding, not memory, take the time.",
+    r"copy: 512 x 12288": "a row with gamma and beta is 144 KiB, beyond the first level of cache, and is read twice.",
+    r"copy: .*, 1 thread$": "one core cannot hide all of the arithmetic behind its waiting for memory.",
+    r"copy: 96 x": "in cache nothing waits for memory: a row is read twice where a copy reads it once, and a call has "
+    "its overhead.",
+    r"copy: ": "the arithmetic that waiting for memory does not hide.",
+    r"layer_norm_backward": "dy and x are read twice, and three results written; PyTorch waits for the same memory.",
+    r"float16|bfloat16": "half the bytes a cell and as much arithmetic: widening and rounding take the time.",
     r"one row": "what is left is Python's own cost of a call with keywords.",
-    r"as called": "PyTorch's time is that of the system's fresh pages, which differs from one system to the next.",
+    r"as called": "PyTorch's time is that of the system's fresh pages, and depends on the system.",
     r"PyTorch|ONNX Runtime": "the other engine is that near to the copy, beyond which nothing goes.",
 }
 

@@ -67,7 +67,7 @@ def times(share: float) -> str:
 def text(data: Data, color: bool = False) -> str:
     """Everything for a terminal."""
     notes = [told(data), *absent(data), *remarks(data)]
-    return "\n".join([title(data), table(_lines(data), "<>>>>>", color), *notes])
+    return "\n".join([title(data), table(cells(data), "<>>>>>", color), *notes])
 
 
 def title(data: Data) -> str:
@@ -117,7 +117,8 @@ def x_bytes(data: Data) -> int:
     return int(data["x_bytes"])
 
 
-def _lines(data: Data) -> list[list[str]]:
+def cells(data: Data) -> list[list[str]]:
+    """The table, its head first."""
     return [list(HEADS), *(_line(row) for row in data["rows"])]
 
 
@@ -143,7 +144,7 @@ def drawing(data: Data) -> Html:
         el("p", summary(data), class_="summary"),
         el("figure", el("figcaption", "Time, as a multiple of the copy's"), _time_plot(data)),
         el("figure", el("figcaption", "Bytes kept: predicted (outline) and measured (bar)"), _bytes_plot(data)),
-        frame("The measurement as a table", _html_table(_lines(data))),
+        frame("The measurement as a table", _html_table(cells(data))),
         *notes,
     )
 

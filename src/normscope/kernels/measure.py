@@ -103,13 +103,13 @@ def measure(
     Raises ShapeError, NormError or DtypeError for what no engine takes.
     """
     cost = checked(shape, norm, storage)
-    task = _task(cost, tuple(shape), threads)
+    task = prepared(cost, tuple(shape), threads)
     ready, missing = _ready(task)
     measured = {}
     for name, engine in ready.items():
         watch(f"{name}, its bytes")
         measured[name] = _measured(cost, engine, task)
-    given, work = task.given, _copies(task)
+    given, work = task.given, copies(task)
     work |= {name: lambda run=engine.run: run(*given) for name, engine in ready.items()}  # type: ignore[misc]
     times = timing.interleaved(work, seconds, watch=lambda done, of: watch(f"timing, {_bar(done, of)}"))
     return _made(task, tuple(shape), ready, measured, times, missing)
@@ -147,7 +147,8 @@ def refusal(cost: Ledger, most: int) -> str:
     )
 
 
-def _task(cost: Ledger, shape: tuple[int, ...], threads: int) -> Task:
+def prepared(cost: Ledger, shape: tuple[int, ...], threads: int) -> Task:
+    """Random numbers for a norm, and how it is to run."""
     from ..views.arrays import machine_eps
 
     given = _inputs(cost, shape, True)
@@ -209,7 +210,7 @@ def live_bytes(inputs: Callable[[], Sequence[Any]], run: Callable[..., Any]) -> 
     return sum(trace.size for trace in traces)
 
 
-def _copies(task: Task) -> dict[str, timing.Work]:
+def copies(task: Task) -> dict[str, timing.Work]:
     """Ways to copy x, of which the fastest is the limit."""
     import numpy as np
 

@@ -15,6 +15,7 @@ LINE, HEAD, FOOT = 40, 22, 22  # px: of a thing, above the first, under the last
 TEXT, MARK = 14, 26  # px from the top of a line: its words, and its mark
 RADIUS, THICK = 5, 8
 TICKS = (1, 2, 5)
+NEAR_EDGE = 94.0  # percent, beyond which what is written in the middle of a place would be cut
 
 
 class Point(NamedTuple):
@@ -66,7 +67,8 @@ def _ticks(low: float, high: float) -> list[float]:
 
 def _tick(x: float, text: str, bottom: int) -> Html:
     line = el("line", x1=f"{x}%", x2=f"{x}%", y1=HEAD - 4, y2=bottom, class_="tick")
-    return group(line, el("text", text, x=f"{x}%", y=bottom + 15, class_="middle"))
+    side = "end" if x > NEAR_EDGE else "middle"
+    return group(line, el("text", text, x=f"{x}%", y=bottom + 15, class_=f"{side} scale"))
 
 
 def _point(point: Point, x: Callable[[float], float], top: int) -> Html:

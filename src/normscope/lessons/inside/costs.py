@@ -20,10 +20,14 @@ PROBE = {"B": 1, "S": 100, "d": 1_000_000}
 
 
 def costs(view: View) -> Html:
-    """The ledger as a table with its totals; with the way back, that of its pass too; and the button to measure it."""
-    sizes, storage = tuple(view.sizes.items()), view.state.storage
-    ledger = _costs(view.norm, sizes, storage, view.state.back)
-    return el("div", ledger, _elsewhere(view.norm, sizes), measured(view.norm, view.sizes, storage), class_="costs")
+    """The ledger as a table with its totals; with the way back, that of its pass too."""
+    return _costs(view.norm, tuple(view.sizes.items()), view.state.storage, view.state.back)
+
+
+def beside(view: View) -> Html:
+    """What stands beside the ledger: the button that measures it, and what other tools count."""
+    sizes = tuple(view.sizes.items())
+    return group(measured(view.norm, view.sizes, view.state.storage), _elsewhere(view.norm, sizes))
 
 
 @lru_cache(maxsize=32)
