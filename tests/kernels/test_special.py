@@ -110,3 +110,29 @@ def test_nothing_beyond_the_output_is_written(kernels, dtype, margin):
         kernels.layer_norm(x, out=room[:, margin:-margin], threads=threads)
         assert (room[:, :margin] == 7).all() and (room[:, -margin:] == 7).all()
         assert np.array_equal(stored(room[:, margin:-margin]), stored(kernels.layer_norm(x)))
+
+
+@pytest.mark.parametrize("pattern", [0x7FFFFFFF, 0xFFFFFFFF, 0x7F800001, 0x7FC00000])
+def test_a_nan_of_any_payload_stays_one_in_16_bits(kernels, pattern):
+    """Rounding a NaN whose payload is all ones must not carry into the exponent, and so to 0."""
+    nan = np.array([pattern], np.uint32).view(np.float32)
+    for name in ("float16", "bfloat16"):
+        x = np.array([[1.0, 3.0, 5.0] * 7]).astype(DTYPES[name])
+        gamma, beta = np.ones((2, 21), np.float32)
+        gamma[4:5] = nan
+        beta[20:] = nan
+        y = kernels.layer_norm(x, gamma, beta).astype(np.float32)[0]
+        assert np.isnan(y[[4, 20]]).all() and np.isfinite(np.delete(y, [4, 20])).all()
+
+
+@pytest.mark.parametrize("pattern", [0x7FFF, 0xFFFF, 0x7F81])
+def test_a_bfloat16_nan_of_any_payload_stays_one(kernels, pattern):
+    x = np.ones((2, 40), DTYPES["bfloat16"])
+    x[1].view(np.uint16)[33] = pattern
+    for y in (kernels.layer_norm(x), kernels.rms_norm(x), kernels.add_layer_norm(x, x)[0]):
+        assert np.isnan(y[1].astype(np.float32)).all() and np.isfinite(y[0].astype(np.float32)).all()
+    total = kernels.add_rms_norm(x, x)[1].astype(np.float32)
+    assert np.isnan(total[1, 33]) and (np.delete(total[1], 33) == 2).all()
+    dx, dgamma, dbeta = kernels.layer_norm_backward(x, x)
+    assert np.isnan(dx[1].astype(np.float32)).all() and np.isfinite(dx[0].astype(np.float32)).all()
+    assert np.isnan(dbeta[33].astype(np.float32)) and np.isfinite(np.delete(dbeta, 33).astype(np.float32)).all()

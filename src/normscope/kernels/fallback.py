@@ -110,8 +110,8 @@ def _normalized(x: Array, gamma: Array, beta: Array, eps: float, out: Array, *, 
     source, target = _rows(x), _rows(y)
     if np.may_share_memory(x, y) and not _same_cells(x, y):
         source = source.copy()  # else a block would be stored over rows that are still to be read
-    gamma, beta = _wide(gamma), _wide(beta)
     with np.errstate(all="ignore"):
+        gamma, beta = _wide(gamma), _wide(beta)
         for rows in _blocks(source):
             cells, r, _ = _standard(source[rows], eps, center)
             cells *= r
@@ -132,9 +132,9 @@ def gradients(dy: Array, x: Array, gamma: Array, eps: float, *, center: bool) ->
     dx = np.empty(x.shape, x.dtype)
     given, source, target = _rows(dy), _rows(x), _rows(dx)
     width = source.shape[-1]
-    scale = _wide(gamma)
     sums = np.zeros((2, width))
     with np.errstate(all="ignore"):
+        scale = _wide(gamma)
         for rows in _blocks(source):
             xhat, r, shrink = _standard(source[rows], eps, center)
             xhat *= r
