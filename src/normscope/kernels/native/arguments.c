@@ -1,6 +1,7 @@
 /* Takes what needs no copy: native floats, cells of a row side by side, rows at one stride. arrange.py does the rest. */
 #include "arguments.h"
 
+#include <float.h>
 #include <string.h>
 
 #include "storage.h"
@@ -111,25 +112,41 @@ static int call_check(Call *call)
 }
 
 /* Gamma or beta as the rows compute: 16 bits are widened, and a NaN that rounding to bfloat16 would lose is quieted. */
-static const void *parameter(Call *call, int which, float *widened)
+static void widen(float *to, const Py_buffer *view, ptrdiff_t d)
 {
-    const Py_buffer *view = &call->views[which];
     const int storage = storage_of(view, 1);
-    const ptrdiff_t d = call->norm.d;
-    if (storage == (int)call->norm.storage && storage <= FLOAT64)
-        return view->buf;
-    if (storage == FLOAT32 && call->norm.storage == FLOAT16)
-        return view->buf;
     for (ptrdiff_t j = 0; j < d; j++) {
         if (storage == FLOAT32) {
             float value = ((const float *)view->buf)[j];
-            widened[j] = value == value ? value : float_of(0x7fc00000);
+            to[j] = value == value ? value : float_of(0x7fc00000);
         } else {
             uint16_t stored = ((const uint16_t *)view->buf)[j];
-            widened[j] = storage == FLOAT16 ? from_float16(stored) : from_bfloat16(stored);
+            to[j] = storage == FLOAT16 ? from_float16(stored) : from_bfloat16(stored);
         }
     }
-    return widened;
+}
+
+/* One that is not given is 1 or -0, which leave every number as it is; then the rows know one case alone. */
+static void fill(void *to, ptrdiff_t d, Storage storage, double value)
+{
+    for (ptrdiff_t j = 0; j < d; j++)
+        if (storage == FLOAT64)
+            ((double *)to)[j] = value;
+        else
+            ((float *)to)[j] = (float)value;
+}
+
+static const void *parameter(const Call *call, int which, void *room)
+{
+    const Py_buffer *view = &call->views[which];
+    const Norm *norm = &call->norm;
+    if (!view->obj)
+        fill(room, norm->d, norm->storage, which == GAMMA ? 1.0 : -0.0);
+    else if (norm->storage >= FLOAT16)
+        widen(room, view, norm->d);
+    else
+        return view->buf;
+    return room;
 }
 
 static int fits(const Call *call, int which)
@@ -145,16 +162,16 @@ static int take_parameters(Call *call)
 {
     Norm *norm = &call->norm;
     const int gamma = call->views[GAMMA].obj != NULL, beta = call->views[BETA].obj != NULL;
+    const size_t bytes = (size_t)norm->d * (norm->storage == FLOAT64 ? sizeof(double) : sizeof(float));
     if ((gamma && !fits(call, GAMMA)) || (beta && !fits(call, BETA)))
         return 0;
-    if ((gamma || beta) && norm->storage >= FLOAT16) {
-        call->widened = PyMem_Malloc(2 * (size_t)(norm->d + 1) * sizeof(float));
-        if (!call->widened)
+    if (!gamma || !beta || norm->storage >= FLOAT16) {
+        call->room = PyMem_Malloc(2 * bytes);
+        if (!call->room)
             return 0;
     }
-    float *widened = call->widened;
-    norm->gamma = gamma ? parameter(call, GAMMA, widened) : NULL;
-    norm->beta = beta ? parameter(call, BETA, widened ? widened + norm->d : NULL) : NULL;
+    norm->gamma = parameter(call, GAMMA, call->room);
+    norm->beta = parameter(call, BETA, call->room ? (char *)call->room + bytes : NULL);
     return 1;
 }
 
@@ -168,7 +185,8 @@ static int take_numbers(Call *call, PyObject *const *arguments)
     }
     call->threads = (int)threads;
     call->norm.center = arguments[CENTER] == Py_True;
-    return call->norm.eps >= 0 && (threads > 0 || arguments[THREADS] == Py_None) && threads <= 1024;
+    return call->norm.eps >= 0 && call->norm.eps <= DBL_MAX && (threads > 0 || arguments[THREADS] == Py_None) &&
+           threads <= 1024;
 }
 
 int call_take(Call *call, PyObject *const *arguments)
@@ -202,5 +220,5 @@ void call_release(Call *call)
     for (int i = 0; i <= SUM_OUT; i++)
         if (call->views[i].obj)
             PyBuffer_Release(&call->views[i]);
-    PyMem_Free(call->widened);
+    PyMem_Free(call->room);
 }

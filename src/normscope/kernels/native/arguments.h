@@ -13,7 +13,7 @@ typedef struct {
     Norm norm;
     int threads; /* 0: not said */
     Py_buffer views[SUM_OUT + 1];
-    void *widened; /* gamma and beta in float32 */
+    void *room; /* gamma and beta, where they are not taken as they are */
 } Call;
 
 /* 0 where something is not as the rows want it, without an exception; then too, the call is to be released. */

@@ -22,6 +22,17 @@ OP void FN(stream)(T *to, V a)
     FN(store)(to, a);
 }
 
+OP void FN(store2)(T *to, V a, V b)
+{
+    FN(store)(to, a);
+    FN(store)(to + PASTE(LANES, W), b);
+}
+
+OP void FN(stream2)(T *to, V a, V b)
+{
+    FN(store2)(to, a, b);
+}
+
 OP V FN(round)(V a)
 {
     for EACH

@@ -15,7 +15,7 @@ typedef struct {
     Storage storage;
     ptrdiff_t count, d;
     Rows x, residual, y, sum; /* residual and sum come together: y is the norm of the stored sum */
-    const void *gamma, *beta; /* float32, for FLOAT64 float64; NULL: 1 and 0 */
+    const void *gamma, *beta; /* (d,) in float32, for FLOAT64 in float64 */
     double eps;
     int center; /* LayerNorm; without, RMSNorm */
     int stream; /* write past the cache */
@@ -26,7 +26,7 @@ typedef void NormRows(const Norm *norm, ptrdiff_t first, ptrdiff_t last);
 
 extern NormRows *const portable_rows[4];
 #ifdef __x86_64__
-extern NormRows *const avx2_rows[4];
+extern NormRows *const avx2_rows[4], *const avx512_rows[4];
 #endif
 
 static inline size_t bytes_of(Storage storage)

@@ -23,6 +23,11 @@ static int avx2_works(void)
     int f16c = __get_cpuid(1, &a, &b, &c, &d) && c & bit_F16C;
     return f16c && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 }
+
+static int avx512_works(void)
+{
+    return avx2_works() && __builtin_cpu_supports("avx512f");
+}
 #endif
 
 /* The best first. */
@@ -34,24 +39,34 @@ static const struct {
     int streams;
 } SETS[] = {
 #ifdef __x86_64__
+    {"avx512", "the processor has AVX-512", avx512_works, avx512_rows, avx2_backward, 1},
     {"avx2", "the processor has AVX2, FMA and F16C", avx2_works, avx2_rows, avx2_backward, 1},
 #endif
     {"portable", "no faster instructions are known for this processor", portable_works, portable_rows, portable_backward, 0},
 };
 enum { COUNT = sizeof SETS / sizeof *SETS };
 
+/* A processor is asked once: a virtual machine takes microseconds to answer. */
+static int set_works(int set)
+{
+    static signed char known[COUNT];
+    if (!known[set])
+        known[set] = SETS[set].works() ? 1 : -1;
+    return known[set] > 0;
+}
+
 static int set_named(const char *name)
 {
     for (int i = 0; i < COUNT; i++)
         if (!strcmp(SETS[i].name, name))
-            return SETS[i].works() ? i : -1;
+            return set_works(i) ? i : -1;
     return -1;
 }
 
 static int best_set(void)
 {
     int i = 0;
-    while (!SETS[i].works())
+    while (!set_works(i))
         i++;
     return i;
 }

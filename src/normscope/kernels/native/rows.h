@@ -1,8 +1,8 @@
 /* Rows of one storage type in one instruction set: a template over KIND, T (as stored), W (as computed), lanes_*.h.
  *
- * A row comes from memory once: while it is written, the sums of the next one are taken, so that memory is read and
- * written at the same time. Sums are of x - K, for a K near the mean; the mean is never rounded to W, but held as K
- * and a rest. Which lane a cell goes to depends on its place in the row alone: every way through gives the same bits.
+ * A row comes from memory once: while one is written the sums of another are taken, so that memory is read and written
+ * at the same time. Sums are of x - K, for a K near the mean; the mean is never rounded to W, but held as K and a rest.
+ * Which lane a cell goes to depends on its place in the row alone: every way through gives the same bits.
  */
 #define FN(name) PASTE(name, KIND)
 #define OF(name) PASTE(name, W)
@@ -14,26 +14,11 @@
 typedef struct {
     const T *x, *residual;
     T *y, *sum;
+    W pivot;             /* K, a guess of the mean */
+    double sum_of_c, squares; /* of c = x - K */
+    W mean, r, rest;     /* y = ((x - mean) r + rest) gamma + beta */
+    int fits;            /* whether W is wide enough for that */
 } FN(Row);
-
-typedef struct {
-    W pivot;
-    double sums[8], squares[8]; /* of x - pivot */
-} FN(Sums);
-
-typedef struct {
-    W mean, r, rest; /* y = ((x - mean) r + rest) gamma + beta */
-} FN(Scale);
-
-static inline FN(Row) FN(row_at)(const Norm *norm, ptrdiff_t i)
-{
-    return (FN(Row)){
-        (const T *)(norm->x.at + i * norm->x.stride),
-        norm->residual.at ? (const T *)(norm->residual.at + i * norm->residual.stride) : NULL,
-        (T *)(norm->y.at + i * norm->y.stride),
-        norm->sum.at ? (T *)(norm->sum.at + i * norm->sum.stride) : NULL,
-    };
-}
 
 /* A cell of the row that is normalized: of x, or of the stored sum. */
 static inline W FN(cell)(const FN(Row) *row, ptrdiff_t j)
@@ -42,17 +27,51 @@ static inline W FN(cell)(const FN(Row) *row, ptrdiff_t j)
     return row->residual ? FN(widen)(FN(narrow)(x + FN(widen)(row->residual[j]))) : x;
 }
 
-OP void FN(read_block)(V to[VECTORS], const FN(Row) *row, ptrdiff_t j)
+/* K: the mean of the first eight cells, as stored; exactly x where x is constant. */
+static ISA W FN(pivot)(const Norm *norm, const FN(Row) *row)
+{
+    W first = FN(cell)(row, 0), more[8];
+    if (!norm->center)
+        return 0;
+    for (ptrdiff_t k = 0; k < 8; k++)
+        more[k] = k < norm->d ? (FN(cell)(row, k) - first) / 8 : 0;
+    for (int half = 4; half; half /= 2)
+        for (int k = 0; k < half; k++)
+            more[k] += more[k + half];
+    return FN(widen)(FN(narrow)(first + more[0]));
+}
+
+static ISA void FN(begin)(const Norm *norm, FN(Row) *row, ptrdiff_t i)
+{
+    row->x = (const T *)(norm->x.at + i * norm->x.stride);
+    row->residual = norm->residual.at ? (const T *)(norm->residual.at + i * norm->residual.stride) : NULL;
+    row->y = (T *)(norm->y.at + i * norm->y.stride);
+    row->sum = norm->sum.at ? (T *)(norm->sum.at + i * norm->sum.stride) : NULL;
+    row->pivot = FN(pivot)(norm, row);
+}
+
+OP void FN(read_block)(V to[VECTORS], const FN(Row) *row, ptrdiff_t j, const int adds)
 {
     for EACH(k)
         to[k] = FN(load)(row->x + j + k * OF(LANES));
-    if (row->residual)
+    if (adds)
         for EACH(k)
             to[k] = FN(round)(OF(add)(to[k], FN(load)(row->residual + j + k * OF(LANES))));
 }
 
-/* The last cells, or the first ones before an aligned place, and a value for the lanes that are left. */
-static inline ISA void FN(read_part)(V to[VECTORS], const FN(Row) *row, ptrdiff_t j, ptrdiff_t n, W otherwise)
+/* Asks early for the lines that come AHEAD bytes later, in this row or the next: NT stores keep ... */
+OP void FN(fetch)(const FN(Row) *row, ptrdiff_t j, const int adds)
+{
+    __builtin_prefetch((const char *)(row->x + j) + AHEAD);
+    __builtin_prefetch((const char *)(row->x + j) + AHEAD + 64);
+    if (adds) {
+        __builtin_prefetch((const char *)(row->residual + j) + AHEAD);
+        __builtin_prefetch((const char *)(row->residual + j) + AHEAD + 64);
+    }
+}
+
+/* n cells from j on, and a value for the lanes that are left. */
+static ISA void FN(read_part)(V to[VECTORS], const FN(Row) *row, ptrdiff_t j, ptrdiff_t n, W otherwise)
 {
     W cells[BLOCK];
     for (ptrdiff_t k = 0; k < BLOCK; k++)
@@ -72,158 +91,135 @@ OP void FN(sum_block)(V sums[VECTORS], V squares[VECTORS], const V x[VECTORS], V
 
 OP void FN(scale_block)(V x[VECTORS], const W *gamma, const W *beta, V mean, V r, V rest)
 {
-    for EACH(k)
-        x[k] = OF(fma)(OF(sub)(x[k], mean), r, rest);
-    if (gamma && beta)
-        for EACH(k)
-            x[k] = OF(fma)(x[k], OF(get)(gamma + k * OF(LANES)), OF(get)(beta + k * OF(LANES)));
-    else if (gamma)
-        for EACH(k)
-            x[k] = OF(mul)(x[k], OF(get)(gamma + k * OF(LANES)));
-    else if (beta)
-        for EACH(k)
-            x[k] = OF(add)(x[k], OF(get)(beta + k * OF(LANES)));
+    for EACH(k) {
+        V xhat = OF(fma)(OF(sub)(x[k], mean), r, rest);
+        x[k] = OF(fma)(xhat, OF(get)(gamma + k * OF(LANES)), OF(get)(beta + k * OF(LANES)));
+    }
 }
 
-OP void FN(write_block)(T *to, const V a[VECTORS], int stream)
+OP void FN(write_block)(T *to, const V a[VECTORS], const int streams)
 {
-    if (stream)
-        for EACH(k)
-            FN(stream)(to + k * OF(LANES), a[k]);
+    for (int k = 0; k < VECTORS; k += 2)
+        if (streams)
+            FN(stream2)(to + k * OF(LANES), a[k], a[k + 1]);
+        else
+            FN(store2)(to + k * OF(LANES), a[k], a[k + 1]);
+}
+
+static ISA void FN(write_cells)(T *to, const T *from, ptrdiff_t n, const int streams)
+{
+    const size_t bytes = (size_t)n * sizeof(T);
+    if (streams && (uintptr_t)to % 16 == 0 && bytes % 16 == 0)
+        for (size_t at = 0; at < bytes; at += 16)
+            stream_16_bytes((char *)to + at, (const char *)from + at);
     else
-        for EACH(k)
-            FN(store)(to + k * OF(LANES), a[k]);
+        memcpy(to, from, bytes);
 }
 
-static inline ISA void FN(write_part)(T *to, const V a[VECTORS], ptrdiff_t n)
+/* Normalizes n < BLOCK cells from j on, at an end of the row: as part of the first or the last whole block. */
+static ISA void FN(write_end)(const Norm *norm, const FN(Row) *row, ptrdiff_t j, ptrdiff_t n, const int streams)
 {
+    const ptrdiff_t d = norm->d, start = d < BLOCK || j + BLOCK <= d ? j : d - BLOCK;
+    const W *gamma = (const W *)norm->gamma + start, *beta = (const W *)norm->beta + start;
+    W few_gamma[BLOCK] = {0}, few_beta[BLOCK] = {0};
     T cells[BLOCK];
-    FN(write_block)(cells, a, 0);
-    memcpy(to, cells, (size_t)n * sizeof(T));
-}
-
-static inline ISA void FN(copy_part)(W to[BLOCK], const W *from, ptrdiff_t n)
-{
-    memset(to, 0, BLOCK * sizeof(W));
-    memcpy(to, from, (size_t)n * sizeof(W));
-}
-
-/* Normalizes n < BLOCK cells from j on. */
-static ISA void FN(finish_part)(const Norm *norm, const FN(Row) *row, const FN(Scale) *scale, ptrdiff_t j, ptrdiff_t n)
-{
-    const W *gamma = norm->gamma, *beta = norm->beta;
-    W part_of_gamma[BLOCK], part_of_beta[BLOCK];
     V x[VECTORS];
-    if (gamma)
-        FN(copy_part)(part_of_gamma, gamma + j, n);
-    if (beta)
-        FN(copy_part)(part_of_beta, beta + j, n);
-    FN(read_part)(x, row, j, n, 0);
-    if (row->sum)
-        FN(write_part)(row->sum + j, x, n);
-    FN(scale_block)(x, gamma ? part_of_gamma : NULL, beta ? part_of_beta : NULL, OF(set)(scale->mean),
-                    OF(set)(scale->r), OF(set)(scale->rest));
-    FN(write_part)(row->y + j, x, n);
+    if (d < BLOCK) {
+        gamma = memcpy(few_gamma, gamma, (size_t)n * sizeof(W));
+        beta = memcpy(few_beta, beta, (size_t)n * sizeof(W));
+        FN(read_part)(x, row, j, n, 0);
+    } else
+        FN(read_block)(x, row, start, row->residual != NULL);
+    if (row->sum) {
+        FN(write_block)(cells, x, 0);
+        FN(write_cells)(row->sum + j, cells + (j - start), n, 0);
+    }
+    FN(scale_block)(x, gamma, beta, OF(set)(row->mean), OF(set)(row->r), OF(set)(row->rest));
+    FN(write_block)(cells, x, 0);
+    FN(write_cells)(row->y + j, cells + (j - start), n, streams);
 }
 
 /* How many cells stand before the first line of the cache that y has to itself. */
-static inline ptrdiff_t FN(before_line)(const Norm *norm, const T *y)
+static inline ptrdiff_t FN(before_line)(const T *y, ptrdiff_t d)
 {
-    ptrdiff_t cells = norm->stream ? (ptrdiff_t)(-(uintptr_t)y % 64 / sizeof(T)) : 0;
-    return cells < norm->d ? cells : norm->d;
+    ptrdiff_t cells = (ptrdiff_t)(-(uintptr_t)y % 64 / sizeof(T));
+    return cells < d ? cells : d;
 }
 
-/* Writes a row and takes the sums of the next one; `writes` and `sums` are constants. */
-OP void FN(walk)(const Norm *norm, const FN(Row) *row, const FN(Scale) *scale, const FN(Row) *next, FN(Sums) *sums,
-                 const int writes, const int takes)
+/* Writes one row and takes the sums of another, either NULL. What is const is known when this is compiled. */
+OP void FN(walk)(const Norm *norm, const FN(Row) *out, FN(Row) *in, const int adds, const int streams)
 {
     const W *gamma = norm->gamma, *beta = norm->beta;
-    const ptrdiff_t d = norm->d;
-    const V pivot = OF(set)(takes ? sums->pivot : 0), zero = OF(set)(0);
-    const V mean = OF(set)(writes ? scale->mean : 0), r = OF(set)(writes ? scale->r : 0);
-    const V rest = OF(set)(writes ? scale->rest : 0);
-    V x[VECTORS], plain[VECTORS], squares[VECTORS];
-    ptrdiff_t at = 0, j = 0;
+    const ptrdiff_t d = norm->d, whole = d - d % BLOCK;
+    const V pivot = OF(set)(in ? in->pivot : 0), mean = OF(set)(out ? out->mean : 0);
+    const V r = OF(set)(out ? out->r : 0), rest = OF(set)(out ? out->rest : 0);
+    double sums[8] = {0}, squares[8] = {0};
+    V x[VECTORS], few[VECTORS], few_squares[VECTORS];
+    ptrdiff_t at = out && streams ? FN(before_line)(out->y, d) : 0;
 
-    if (writes && (at = FN(before_line)(norm, row->y)))
-        FN(finish_part)(norm, row, scale, 0, at);
-    while (j < d) {
-        const ptrdiff_t pause = d - j < 8 * BLOCK ? d : j + 8 * BLOCK; /* short sums of W lose little */
+    if (at)
+        FN(write_end)(norm, out, 0, at, streams);
+    for (ptrdiff_t j = 0; j < d;) {
+        const ptrdiff_t pause = j + 8 * BLOCK < whole ? j + 8 * BLOCK : whole; /* short sums of W lose little */
         for EACH(k)
-            plain[k] = squares[k] = zero;
-        for (; j + BLOCK <= pause; j += BLOCK) {
-            if (takes) {
-                FN(read_block)(x, next, j);
-                FN(sum_block)(plain, squares, x, pivot);
+            few[k] = few_squares[k] = OF(set)(0);
+        for (; j < pause; j += BLOCK) {
+            if (in) {
+                FN(fetch)(in, j, adds);
+                FN(read_block)(x, in, j, adds);
+                FN(sum_block)(few, few_squares, x, pivot);
             }
-            if (writes && at + BLOCK <= d) {
-                FN(read_block)(x, row, at);
-                if (row->sum)
-                    FN(write_block)(row->sum + at, x, 0);
-                FN(scale_block)(x, gamma ? gamma + at : NULL, beta ? beta + at : NULL, mean, r, rest);
-                FN(write_block)(row->y + at, x, norm->stream);
+            if (out && at + BLOCK <= d) {
+                FN(read_block)(x, out, at, adds);
+                if (adds)
+                    FN(write_block)(out->sum + at, x, 0);
+                FN(scale_block)(x, gamma + at, beta + at, mean, r, rest);
+                FN(write_block)(out->y + at, x, streams);
                 at += BLOCK;
             }
         }
-        if (j < pause) {
-            if (takes) {
-                FN(read_part)(x, next, j, d - j, sums->pivot);
-                FN(sum_block)(plain, squares, x, pivot);
+        if (j == whole && j < d) {
+            if (in) {
+                FN(read_part)(x, in, j, d - j, in->pivot);
+                FN(sum_block)(few, few_squares, x, pivot);
             }
             j = d;
         }
-        if (takes) {
-            OF(flush)(sums->sums, plain);
-            OF(flush)(sums->squares, squares);
+        if (in) {
+            OF(flush)(sums, few);
+            OF(flush)(squares, few_squares);
         }
     }
-    if (writes && at < d)
-        FN(finish_part)(norm, row, scale, at, d - at);
+    if (in) {
+        in->sum_of_c = total(sums);
+        in->squares = total(squares);
+    }
+    if (out && at < d)
+        FN(write_end)(norm, out, at, d - at, streams);
 }
 
-/* K: the mean of the first eight cells, as stored; exactly x where x is constant. */
-static ISA W FN(pivot)(const Norm *norm, const FN(Row) *row)
+/* Mean and 1/std from the sums. The answer is how far K is from the mean, where that is too far, else 0. */
+static inline double FN(solve)(const Norm *norm, FN(Row) *row)
 {
-    W first = FN(cell)(row, 0), more[8];
-    if (!norm->center)
-        return 0;
-    for (ptrdiff_t k = 0; k < 8; k++)
-        more[k] = k < norm->d ? (FN(cell)(row, k) - first) / 8 : 0;
-    for (int half = 4; half; half /= 2)
-        for (int k = 0; k < half; k++)
-            more[k] += more[k + half];
-    return FN(widen)(FN(narrow)(first + more[0]));
+    const double share = 1 / (double)norm->d;
+    const double delta = norm->center ? row->sum_of_c * share : 0, around = row->squares * share;
+    const double variance = around - delta * delta, v = variance + norm->eps, r = 1 / sqrt(v);
+
+    row->mean = (W)(row->pivot + delta);
+    row->r = (W)r;
+    row->rest = (W)(((double)row->mean - row->pivot - delta) * r);
+    row->fits = around <= OF(LARGEST) && v >= OF(SMALLEST) && v <= OF(LARGEST);
+    return delta * delta <= 4 * variance ? 0 : delta;
 }
 
-static inline void FN(begin)(FN(Sums) *sums, W pivot)
+static ISA void FN(settle)(const Norm *norm, FN(Row) *row, const int adds)
 {
-    *sums = (FN(Sums)){.pivot = pivot};
-}
-
-/* Mean and 1/std from the sums. 0 where K is too far from the mean, or W too narrow: `far` says which. */
-static int FN(solve)(const Norm *norm, const FN(Sums) *sums, FN(Scale) *scale, double *far)
-{
-    double delta = norm->center ? total(sums->sums) / (double)norm->d : 0;
-    double around = total(sums->squares) / (double)norm->d, variance = around - delta * delta;
-    double mean = sums->pivot + delta, v = variance + norm->eps, r = 1 / sqrt(v);
-
-    *far = delta * delta <= 4 * variance ? 0 : delta;
-    scale->mean = (W)mean;
-    scale->r = (W)r;
-    scale->rest = (W)((scale->mean - sums->pivot - delta) * r);
-    return *far == 0 && around <= OF(LARGEST) && v >= OF(SMALLEST) && v <= OF(LARGEST);
-}
-
-static ISA int FN(settle)(const Norm *norm, const FN(Row) *row, FN(Sums) *sums, FN(Scale) *scale)
-{
-    double far;
-    if (FN(solve)(norm, sums, scale, &far))
-        return 1;
-    if (far == 0)
-        return 0;
-    FN(begin)(sums, (W)(sums->pivot + far));
-    FN(walk)(norm, NULL, NULL, row, sums, 0, 1);
-    return FN(solve)(norm, sums, scale, &far);
+    double far = FN(solve)(norm, row);
+    if (far != 0) {
+        row->pivot = (W)(row->pivot + far);
+        FN(walk)(norm, NULL, row, adds, 0);
+        row->fits = FN(solve)(norm, row) == 0 && row->fits;
+    }
 }
 
 /* A row whose squares overflow or vanish in W, or that holds a NaN: in float64, scaled by a power of two. */
@@ -245,36 +241,43 @@ static void FN(write_wide)(const Norm *norm, const FN(Row) *row)
     const double r = 1 / sqrt(squares / (double)norm->d + scaled_eps(norm->eps, scale));
     for (ptrdiff_t j = 0; j < norm->d; j++) {
         W x = FN(cell)(row, j);
-        double y = (x * scale - first * scale - mean) * r * (gamma ? gamma[j] : 1) + (beta ? beta[j] : 0);
         if (row->sum)
             row->sum[j] = FN(narrow)(x);
-        row->y[j] = FN(narrow)((W)y);
+        row->y[j] = FN(narrow)((W)((x * scale - first * scale - mean) * r * gamma[j] + beta[j]));
+    }
+}
+
+/* Each turn, one row begins, the next older one is summed, the next settled, the oldest written: so no step waits for
+ * the one before it. */
+OP void FN(turns)(const Norm *norm, ptrdiff_t first, ptrdiff_t last, const int adds, const int streams)
+{
+    FN(Row) rows[4];
+    for (ptrdiff_t i = first - 3; i < last; i++) {
+        FN(Row) *out = i >= first ? &rows[i & 3] : NULL;
+        FN(Row) *in = i + 2 >= first && i + 2 < last ? &rows[(i + 2) & 3] : NULL;
+        if (i + 3 < last)
+            FN(begin)(norm, &rows[(i + 3) & 3], i + 3);
+        if (i + 1 >= first && i + 1 < last)
+            FN(settle)(norm, &rows[(i + 1) & 3], adds);
+        if (out && !out->fits) {
+            FN(write_wide)(norm, out);
+            out = NULL;
+        }
+        if (in && out)
+            FN(walk)(norm, out, in, adds, streams);
+        else if (in)
+            FN(walk)(norm, NULL, in, adds, streams);
+        else if (out)
+            FN(walk)(norm, out, NULL, adds, streams);
     }
 }
 
 static ISA void FN(rows)(const Norm *norm, ptrdiff_t first, ptrdiff_t last)
 {
-    FN(Row) row = FN(row_at)(norm, first), next;
-    FN(Sums) sums, next_sums;
-    FN(Scale) scale;
-
-    FN(begin)(&sums, FN(pivot)(norm, &row));
-    FN(walk)(norm, NULL, NULL, &row, &sums, 0, 1);
-    for (ptrdiff_t i = first; i < last; i++, row = next, sums = next_sums) {
-        int fits = FN(settle)(norm, &row, &sums, &scale), more = i + 1 < last;
-        if (more) {
-            next = FN(row_at)(norm, i + 1);
-            FN(begin)(&next_sums, FN(pivot)(norm, &next));
-        }
-        if (!fits)
-            FN(write_wide)(norm, &row);
-        if (fits && more)
-            FN(walk)(norm, &row, &scale, &next, &next_sums, 1, 1);
-        else if (fits)
-            FN(walk)(norm, &row, &scale, NULL, NULL, 1, 0);
-        else if (more)
-            FN(walk)(norm, NULL, NULL, &next, &next_sums, 0, 1);
-    }
+    if (norm->residual.at)
+        norm->stream ? FN(turns)(norm, first, last, 1, 1) : FN(turns)(norm, first, last, 1, 0);
+    else
+        norm->stream ? FN(turns)(norm, first, last, 0, 1) : FN(turns)(norm, first, last, 0, 0);
     if (norm->stream)
         fence();
 }

@@ -12,6 +12,11 @@
 
 enum { BLOCK_float = 32, BLOCK_double = 16 }; /* cells: two lines of the cache, whatever a vector holds */
 
+/* Bytes that are asked for before they are read: about what memory sends in the time that it takes to answer. */
+#ifndef AHEAD
+enum { AHEAD = 2048 };
+#endif
+
 /* Squares and variances between which nothing that matters overflows or vanishes. */
 static const double LARGEST_float = 1e37, SMALLEST_float = 1e-24;
 static const double LARGEST_double = 1e300, SMALLEST_double = 1e-280;
