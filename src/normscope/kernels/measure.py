@@ -103,6 +103,7 @@ def measure(
     Raises ShapeError, NormError or DtypeError for what no engine takes.
     """
     cost = checked(shape, norm, storage)
+    watch("making the engines ready")
     task = prepared(cost, tuple(shape), threads)
     ready, missing = _ready(task)
     measured = {}

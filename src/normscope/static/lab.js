@@ -225,6 +225,7 @@ async function fill(form) {  // draw what takes a while in its own place, unless
     patch(place, drawn.firstChild);
     say(all('.summary, .bad', place)[0].textContent, 0);
   }
+  if (!busy) document.dispatchEvent(new Event('settled'));
 }
 
 // ---- Play: one step of a range at a time, to its end.

@@ -7,6 +7,7 @@
 #define OF(name) PASTE(name, W)
 #define V OF(V)
 #define WIDTH (2 * OF(LANES)) /* cells taken together: four sums of two vectors each fill half the registers */
+#define LINE ((int)(64 / sizeof(T))) /* cells of a line of the cache */
 #define EACH(k) (int k = 0; k < 2; k++)
 
 typedef struct {
@@ -157,28 +158,46 @@ static ISA void FN(back_write_part)(const Backward *back, const FN(Back) *row, c
     memcpy(dbeta + j, sums[1], (size_t)n * sizeof(W));
 }
 
+/* WIDTH cells of dx from j on, not yet stored. */
+OP void FN(back_make)(V dx[2], const Backward *back, const FN(Back) *row, const FN(BackScale) *scale, W *dgamma,
+                      W *dbeta, ptrdiff_t j)
+{
+    const W *gamma = back->gamma;
+    V x[2];
+    FN(back_read)(x, row->x + j);
+    FN(back_read)(dx, row->dy + j);
+    FN(back_scale)(dx, x, gamma ? gamma + j : NULL, dgamma + j, dbeta + j, scale);
+}
+
+/* A whole line of dx at once: a line that is written past the cache bit by bit is a slow one. */
+OP void FN(back_line)(T *to, const V *dx, const int stream)
+{
+    for (int k = 0; k < LINE / OF(LANES); k++)
+        if (stream)
+            FN(stream)(to + k * OF(LANES), dx[k]);
+        else
+            FN(store)(to + k * OF(LANES), dx[k]);
+}
+
 OP void FN(back_write)(const Backward *back, const FN(Back) *row, const FN(BackScale) *scale, W *dgamma, W *dbeta,
                        const int stream)
 {
     const ptrdiff_t d = back->d;
-    const W *gamma = back->gamma;
-    ptrdiff_t j = stream ? (ptrdiff_t)(-(uintptr_t)row->dx % (OF(LANES) * sizeof(T)) / sizeof(T)) : 0;
-    j = j < d ? j : d;
-    if (j)
-        FN(back_write_part)(back, row, scale, dgamma, dbeta, 0, j);
-    for (; j + WIDTH <= d; j += WIDTH) {
-        V x[2], dy[2];
-        FN(back_read)(x, row->x + j);
-        FN(back_read)(dy, row->dy + j);
-        FN(back_scale)(dy, x, gamma ? gamma + j : NULL, dgamma + j, dbeta + j, scale);
-        for EACH(k)
-            if (stream)
-                FN(stream)(row->dx + j + k * OF(LANES), dy[k]);
-            else
-                FN(store)(row->dx + j + k * OF(LANES), dy[k]);
+    ptrdiff_t j = 0, before = stream ? (ptrdiff_t)(-(uintptr_t)row->dx % 64 / sizeof(T)) : 0, n;
+    for (before = before < d ? before : d; j < before; j += n) {
+        n = before - j < WIDTH ? before - j : WIDTH - 1;
+        FN(back_write_part)(back, row, scale, dgamma, dbeta, j, n);
     }
-    if (j < d)
-        FN(back_write_part)(back, row, scale, dgamma, dbeta, j, d - j);
+    for (; j + LINE <= d; j += LINE) {
+        V dx[LINE / OF(LANES)];
+        for (int k = 0; k < LINE / WIDTH; k++)
+            FN(back_make)(dx + 2 * k, back, row, scale, dgamma, dbeta, j + k * WIDTH);
+        FN(back_line)(row->dx + j, dx, stream);
+    }
+    for (; j < d; j += n) {
+        n = d - j < WIDTH ? d - j : WIDTH - 1;
+        FN(back_write_part)(back, row, scale, dgamma, dbeta, j, n);
+    }
 }
 
 /* A guess of the mean: that of the first eight cells, exactly x where x is constant. */
@@ -291,6 +310,7 @@ static ISA void FN(backward)(const Backward *back, ptrdiff_t block)
 #undef OF
 #undef V
 #undef WIDTH
+#undef LINE
 #undef EACH
 #undef KIND
 #undef T
