@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from normscope.interfaces.machine import cores
-from normscope.kernels import engines, layer_norm, layer_norm_backward, measure, timing
+from normscope.kernels import engines, layer_norm, layer_norm_backward, limits, measure, timing
 from normscope.norm import layer_norm as the_norm
 
 from .table import Figure, Missing
@@ -57,7 +57,7 @@ def runs() -> Iterator[Figure | Missing]:
 
 def forward(shape: tuple[int, int], threads: int, marks: Marks, storage: str = "float32") -> Iterator[Figure | Missing]:
     """LayerNorm beside a copy of the same bytes and beside the other engines."""
-    task = measure.prepared(measure.checked(shape, the_norm(), storage), shape, threads)
+    task = measure.prepared(limits.checked(shape, the_norm(), storage), shape, threads)
     ready, missing = others(task)
     work = {"ours": partial(engines.fused_out(task).run, *task.given)} | copies(task)
     work |= {name: partial(engine.run, *task.given) for name, engine in ready.items()}
@@ -150,7 +150,7 @@ def torch_backward(dy: Any, x: Any, gamma: Any, beta: Any, mean: Any, rstd: Any)
 def as_called() -> Iterator[Figure | Missing]:
     """PyTorch allocates y in the call; ours writes where it may."""
     for shape in AS_CALLED:
-        task = measure.prepared(measure.checked(shape, the_norm(), "float32"), shape, cores())
+        task = measure.prepared(limits.checked(shape, the_norm(), "float32"), shape, cores())
         ready, missing = others(task)
         what = f"PyTorch as called / with out=: {written(shape)} float32, {cores()} threads"
         if "pytorch" in missing:

@@ -7,7 +7,7 @@ import pytest
 
 import normscope as ns
 from normscope.interfaces import machine, measure_command, measured, memory
-from normscope.kernels import measure
+from normscope.kernels import limits, measure
 from tests.interfaces.test_json import strict
 from tests.lessons.dom import parse
 
@@ -103,7 +103,7 @@ def test_what_is_free_is_the_limit_where_none_is_given(run, monkeypatch):
 
 
 def test_the_choices_are_those_of_the_measuring():
-    assert measure_command.DTYPES == measure.STORAGES and measure_command.SECONDS == measure.SECONDS
+    assert measure_command.DTYPES == limits.STORAGES and measure_command.SECONDS == measure.SECONDS
     assert measured.NAMES.keys() == measure.ENGINES.keys()
 
 

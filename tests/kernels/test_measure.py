@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import normscope as ns
 from normscope.errors import DtypeError, NormError, ShapeError
-from normscope.kernels import engines, measure, timing
+from normscope.kernels import engines, limits, measure, other_engines, timing
 
 NORMS = {
     "layer_norm": ns.layer_norm(),
@@ -24,11 +24,11 @@ shapes = st.lists(st.integers(1, 9), min_size=2, max_size=4).map(tuple)
 
 
 def prepared(shape, norm, storage):
-    return measure.prepared(measure.checked(shape, norm, storage), shape, 1)
+    return measure.prepared(limits.checked(shape, norm, storage), shape, 1)
 
 
 @settings(max_examples=25, deadline=None)
-@given(shapes, st.sampled_from(list(NORMS)), st.sampled_from(measure.STORAGES))
+@given(shapes, st.sampled_from(list(NORMS)), st.sampled_from(limits.STORAGES))
 def test_every_engine_of_ours_keeps_what_is_predicted_to_the_byte(shape, name, storage):
     task = prepared(shape, NORMS[name], storage)
     for engine in OWN:
@@ -48,7 +48,7 @@ def test_predictions_in_closed_form():
     assert made["staged"].moved == 4 * (reads + 8 + 64 + 64 + 8 + 8 + 8 + 64 + 64 + 64)
 
 
-@pytest.mark.parametrize("storage", measure.STORAGES)
+@pytest.mark.parametrize("storage", limits.STORAGES)
 @pytest.mark.parametrize("norm", NORMS.values(), ids=NORMS)
 def test_every_engine_computes_the_norm(norm, storage):
     task = prepared((3, 16), norm, storage)
@@ -122,9 +122,9 @@ def test_what_no_engine_takes_is_refused(shape, norm, storage, error, told):
 
 def test_a_refusal_names_the_bytes_and_the_limit():
     cost = ns.ledger(ns.layer_norm(), (8, 1024, 768))
-    most = measure.needed(cost)
-    assert measure.refusal(cost, most) == ""
-    told = measure.refusal(cost, most - 1)
+    most = limits.needed(cost)
+    assert limits.refusal(cost, most) == ""
+    told = limits.refusal(cost, most - 1)
     assert f"{most:,} bytes" in told and "(B=8, S=1024, d=768)" in told
 
 
@@ -134,7 +134,7 @@ def test_what_is_needed_is_not_exceeded(storage):
     import tracemalloc
 
     shape = (64, 1024)
-    cost = measure.checked(shape, None, storage)
+    cost = limits.checked(shape, None, storage)
     tracemalloc.start()
     try:
         task = measure.prepared(cost, shape, 1)
@@ -144,22 +144,22 @@ def test_what_is_needed_is_not_exceeded(storage):
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert peak <= measure.needed(cost) + 100_000
+    assert peak <= limits.needed(cost) + 100_000
     assert prod(shape) * 4 < peak  # the check sees the arrays
 
 
 @pytest.mark.oracle
-@pytest.mark.parametrize("storage", measure.STORAGES)
+@pytest.mark.parametrize("storage", limits.STORAGES)
 def test_pytorch_and_onnx_runtime_compute_and_keep_the_same(storage):
     task = prepared((3, 16), ns.layer_norm(), storage)
     expected = engines.fused(task).run(*task.given).astype(float)
-    theirs = engines.pytorch(task)
+    theirs = other_engines.pytorch(task)
     digit = {"float32": 1e-5, "float64": 1e-12, "float16": 4e-3, "bfloat16": 4e-2}[storage]
     np.testing.assert_allclose(theirs.run().double().numpy(), expected, rtol=0, atol=digit)
     assert measure._measured(task.ledger, theirs, task) == theirs.predicted
     if storage == "bfloat16":
         with pytest.raises(engines.Missing, match="no bfloat16"):
-            engines.onnxruntime(task)
+            other_engines.onnxruntime(task)
         return
-    engines.onnxruntime(task).run()
+    other_engines.onnxruntime(task).run()
     np.testing.assert_allclose(task.given.out.astype(float), expected, rtol=0, atol=digit)

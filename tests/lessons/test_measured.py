@@ -3,7 +3,7 @@
 import pytest
 
 import normscope as ns
-from normscope.kernels import measure
+from normscope.kernels import limits
 from normscope.lessons import site
 from normscope.lessons.inside import measured
 from tests.lessons.dom import parse
@@ -36,7 +36,7 @@ def test_the_button_asks_for_what_the_ledger_counts(query, expected):
 def test_eight_bits_have_no_kernel():
     told = place("v=1&storage=float8_e4m3fn")
     assert not told.all("form") and measured.NARROW in told.text
-    assert measured.STORAGES == measure.STORAGES
+    assert measured.STORAGES == limits.STORAGES
 
 
 def test_its_place_stays_while_the_same_is_counted():

@@ -11,7 +11,7 @@ from .options import colored, printing
 if TYPE_CHECKING:
     from ..norm import Norm
 
-# As in kernels/measure.py, whose import would delay every command's help; a test compares them.
+# As in kernels/, whose import would delay every command's help; a test compares them.
 DTYPES = ("float32", "float64", "float16", "bfloat16")
 NORMS = ("layer_norm", "rms_norm")
 SHAPE = "8,1024,768"
@@ -68,6 +68,7 @@ def measure(
       normscope measure --preset llama-3-8b --plot llama.svg
       normscope measure --shape 1,1,768 --threads 1 --json
     """
+    from ..kernels import limits
     from ..kernels import measure as measuring
     from ..page import json
     from . import machine, measured
@@ -75,8 +76,8 @@ def measure(
 
     chosen, sizes = _asked(shape, preset, norm, no_affine, no_bias, eps)
     _writable(plot)
-    cost = measuring.checked(sizes, chosen, dtype)
-    _bounded(measuring.refusal, cost, memory)
+    cost = limits.checked(sizes, chosen, dtype)
+    _bounded(limits.refusal, cost, memory)
     with Progress() as progress:
         made = measuring.measure(
             sizes, chosen, dtype, threads=threads or machine.cores(), seconds=seconds,

@@ -127,11 +127,11 @@ class Measuring:
 
 def _bounded(asked: Asked) -> None:
     """Refuse what would hold too much memory."""
-    from ..kernels import measure
+    from ..kernels import limits
 
     free = available()
     most = MOST_BYTES if free is None else min(MOST_BYTES, free // 2)
-    if why := measure.refusal(measure.checked(asked.shape, asked.norm, asked.storage), most):
+    if why := limits.refusal(limits.checked(asked.shape, asked.norm, asked.storage), most):
         raise Refused(413, f"The lab does not measure this: {why}")
 
 
