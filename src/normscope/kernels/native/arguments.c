@@ -6,23 +6,17 @@
 
 #include "storage.h"
 
-static int take(Call *call, int which, PyObject *array, int flags)
+static int take(Call *call, int which, PyObject *array)
 {
     if (array == Py_None)
         return which != X;
-    if (PyObject_GetBuffer(array, &call->views[which], PyBUF_STRIDES | PyBUF_FORMAT | flags) == 0)
-        return 1;
-    PyErr_Clear();
-    return 0;
+    return view_take(&call->views[which], array, which >= OUT);
 }
 
-/* The storage that a buffer's format names, or -1; a bfloat16 comes as 16-bit integers. */
-static int storage_of(const Py_buffer *view, int brain)
+/* The storage that a view's format names, or -1; a bfloat16 comes as 16-bit integers. */
+static int storage_of(const View *view, int brain)
 {
-    const char *format = view->format;
-    if (!format || format[1])
-        return -1;
-    switch (*format) {
+    switch (view->format) {
     case 'f': return FLOAT32;
     case 'd': return FLOAT64;
     case 'e': return FLOAT16;
@@ -32,12 +26,12 @@ static int storage_of(const Py_buffer *view, int brain)
 }
 
 /* The leading axes as one, where one stride leads along them all. */
-static int rows_of(const Py_buffer *view, Rows *rows)
+static int rows_of(const View *view, Rows *rows)
 {
     int last = view->ndim - 1, found = 0;
     if (last < 0 || (view->shape[last] > 1 && view->strides[last] != view->itemsize))
         return 0;
-    *rows = (Rows){view->buf, 0};
+    *rows = (Rows){view->at, 0};
     Py_ssize_t below = 1;
     for (int axis = last - 1; axis >= 0; axis--) {
         if (view->shape[axis] == 1)
@@ -49,18 +43,18 @@ static int rows_of(const Py_buffer *view, Rows *rows)
         found = 1;
         below *= view->shape[axis];
     }
-    return (uintptr_t)view->buf % (size_t)view->itemsize == 0 && rows->stride % view->itemsize == 0;
+    return (uintptr_t)view->at % (size_t)view->itemsize == 0 && rows->stride % view->itemsize == 0;
 }
 
-static int same_shape(const Py_buffer *a, const Py_buffer *b)
+static int same_shape(const View *a, const View *b)
 {
     return a->ndim == b->ndim && !memcmp(a->shape, b->shape, (size_t)a->ndim * sizeof *a->shape);
 }
 
 static int take_like_x(Call *call, int which, Rows *rows)
 {
-    const Py_buffer *view = &call->views[which], *x = &call->views[X];
-    if (!view->obj)
+    const View *view = &call->views[which], *x = &call->views[X];
+    if (!view->at)
         return 1;
     return storage_of(view, 1) == (int)call->norm.storage && same_shape(view, x) && rows_of(view, rows);
 }
@@ -93,11 +87,11 @@ static int outputs_are_safe(const Call *call)
         if (!safe(norm, output, norm->x) || !safe(norm, output, norm->residual))
             return 0;
         for (int which = GAMMA; which <= BETA; which++) {
-            const Py_buffer *view = &call->views[which];
+            const View *view = &call->views[which];
             const char *low = output.at + (output.stride < 0 ? (norm->count - 1) * output.stride : 0);
             const char *high = output.at + (output.stride > 0 ? (norm->count - 1) * output.stride : 0) + width;
-            const char *at = view->buf;
-            if (view->obj && at < high && low < at + view->len)
+            const char *at = view->at;
+            if (view->at && at < high && low < at + norm->d * view->itemsize)
                 return 0;
         }
     }
@@ -112,15 +106,15 @@ static int call_check(Call *call)
 }
 
 /* Gamma or beta as the rows compute: 16 bits are widened, and a NaN that rounding to bfloat16 would lose is quieted. */
-static void widen(float *to, const Py_buffer *view, ptrdiff_t d)
+static void widen(float *to, const View *view, ptrdiff_t d)
 {
     const int storage = storage_of(view, 1);
     for (ptrdiff_t j = 0; j < d; j++) {
         if (storage == FLOAT32) {
-            float value = ((const float *)view->buf)[j];
+            float value = ((const float *)view->at)[j];
             to[j] = value == value ? value : float_of(0x7fc00000);
         } else {
-            uint16_t stored = ((const uint16_t *)view->buf)[j];
+            uint16_t stored = ((const uint16_t *)view->at)[j];
             to[j] = storage == FLOAT16 ? from_float16(stored) : from_bfloat16(stored);
         }
     }
@@ -138,30 +132,30 @@ static void fill(void *to, ptrdiff_t d, Storage storage, double value)
 
 static const void *parameter(const Call *call, int which, void *room)
 {
-    const Py_buffer *view = &call->views[which];
+    const View *view = &call->views[which];
     const Norm *norm = &call->norm;
-    if (!view->obj)
+    if (!view->at)
         fill(room, norm->d, norm->storage, which == GAMMA ? 1.0 : -0.0);
     else if (norm->storage >= FLOAT16)
         widen(room, view, norm->d);
     else
-        return view->buf;
+        return view->at;
     return room;
 }
 
 static int fits(const Call *call, int which)
 {
-    const Py_buffer *view = &call->views[which];
+    const View *view = &call->views[which];
     const int storage = storage_of(view, 1), x = call->norm.storage;
     return view->ndim == 1 && view->shape[0] == call->norm.d &&
-           (call->norm.d < 2 || view->strides[0] == view->itemsize) && (size_t)view->buf % (size_t)view->itemsize == 0 &&
+           (call->norm.d < 2 || view->strides[0] == view->itemsize) && (size_t)view->at % (size_t)view->itemsize == 0 &&
            (storage == x || (storage == FLOAT32 && x >= FLOAT16));
 }
 
 static int take_parameters(Call *call)
 {
     Norm *norm = &call->norm;
-    const int gamma = call->views[GAMMA].obj != NULL, beta = call->views[BETA].obj != NULL;
+    const int gamma = call->views[GAMMA].at != NULL, beta = call->views[BETA].at != NULL;
     const size_t bytes = (size_t)norm->d * (norm->storage == FLOAT64 ? sizeof(double) : sizeof(float));
     if ((gamma && !fits(call, GAMMA)) || (beta && !fits(call, BETA)))
         return 0;
@@ -197,28 +191,29 @@ int call_take(Call *call, PyObject *const *arguments)
 
     memset(call, 0, sizeof *call);
     for (int i = 0; i < 6; i++)
-        if (!take(call, ARRAYS[i], arguments[ARRAYS[i]], ARRAYS[i] >= OUT ? PyBUF_WRITABLE : 0))
+        if (!take(call, ARRAYS[i], arguments[ARRAYS[i]]))
             return 0;
-    const Py_buffer *x = &call->views[X];
+    const View *x = &call->views[X];
     int storage = storage_of(x, brain);
     if (storage < 0 || !rows_of(x, &norm->x))
         return 0;
     norm->storage = storage;
     norm->d = x->shape[x->ndim - 1];
-    norm->count = norm->d ? x->len / x->itemsize / norm->d : 0;
+    norm->count = norm->d ? 1 : 0;
+    for (int axis = 0; axis < x->ndim - 1; axis++)
+        norm->count *= x->shape[axis];
     return take_numbers(call, arguments) && take_like_x(call, RESIDUAL, &norm->residual) && take_parameters(call) &&
            call_check(call);
 }
 
 int call_take_output(Call *call, int which, PyObject *array)
 {
-    return take(call, which, array, PyBUF_WRITABLE) && call_check(call);
+    return take(call, which, array) && call_check(call);
 }
 
 void call_release(Call *call)
 {
     for (int i = 0; i <= SUM_OUT; i++)
-        if (call->views[i].obj)
-            PyBuffer_Release(&call->views[i]);
+        view_release(&call->views[i]);
     PyMem_Free(call->room);
 }

@@ -2,9 +2,8 @@
 #ifndef NORMSCOPE_ARGUMENTS_H
 #define NORMSCOPE_ARGUMENTS_H
 
-#include "python.h"
-
 #include "norm.h"
+#include "numpy.h"
 
 /* The arguments in their order: see module.c. */
 enum { X, RESIDUAL, GAMMA, BETA, EPS, OUT, SUM_OUT, THREADS, CENTER, BRAIN, ARGUMENTS };
@@ -12,7 +11,7 @@ enum { X, RESIDUAL, GAMMA, BETA, EPS, OUT, SUM_OUT, THREADS, CENTER, BRAIN, ARGU
 typedef struct {
     Norm norm;
     int threads; /* 0: not said */
-    Py_buffer views[SUM_OUT + 1];
+    View views[SUM_OUT + 1];
     void *room; /* gamma and beta, where they are not taken as they are */
 } Call;
 

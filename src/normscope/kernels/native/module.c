@@ -6,10 +6,6 @@
 #include "pool.h"
 
 typedef struct {
-    PyObject *empty_like; /* NumPy's, once an output has to be made */
-} State;
-
-typedef struct {
     const Norm *norm;
     NormRows *rows;
     ptrdiff_t step;
@@ -33,23 +29,12 @@ static void run(const Norm *norm, const Plan *plan)
         pool_run(norm_part, &work, (norm->count + step - 1) / step, plan->threads);
 }
 
-static PyObject *output_like(PyObject *module, PyObject *x)
-{
-    State *state = PyModule_GetState(module);
-    if (!state->empty_like) {
-        PyObject *numpy = PyImport_ImportModule("numpy");
-        state->empty_like = numpy ? PyObject_GetAttrString(numpy, "empty_like") : NULL;
-        Py_XDECREF(numpy);
-    }
-    return state->empty_like ? PyObject_CallFunctionObjArgs(state->empty_like, x, NULL) : NULL;
-}
-
 /* What to write into: the array that was given, or a new one. */
-static PyObject *output(PyObject *module, Call *call, PyObject *const *arguments, int which)
+static PyObject *output(Call *call, PyObject *const *arguments, int which)
 {
     if (arguments[which] != Py_None)
         return Py_NewRef(arguments[which]);
-    PyObject *made = output_like(module, arguments[X]);
+    PyObject *made = numpy_empty_like(arguments[X]);
     if (made && !call_take_output(call, which, made)) {
         Py_DECREF(made);
         return PyErr_Occurred() ? NULL : Py_NewRef(Py_NotImplemented);
@@ -57,10 +42,10 @@ static PyObject *output(PyObject *module, Call *call, PyObject *const *arguments
     return made;
 }
 
-static PyObject *computed(PyObject *module, Call *call, PyObject *const *arguments)
+static PyObject *computed(Call *call, PyObject *const *arguments)
 {
-    PyObject *sum = NULL, *y = output(module, call, arguments, OUT);
-    if (y && y != Py_NotImplemented && call->norm.residual.at && !(sum = output(module, call, arguments, SUM_OUT)))
+    PyObject *sum = NULL, *y = output(call, arguments, OUT);
+    if (y && y != Py_NotImplemented && call->norm.residual.at && !(sum = output(call, arguments, SUM_OUT)))
         Py_CLEAR(y);
     if (!y || y == Py_NotImplemented || sum == Py_NotImplemented) {
         PyObject *none = y ? Py_NewRef(Py_NotImplemented) : NULL;
@@ -97,9 +82,10 @@ PyDoc_STRVAR(norm_doc, "norm(x, residual, gamma, beta, eps, out, sum_out, thread
 static PyObject *norm(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
 {
     Call call;
+    (void)module;
     if (!counted(count))
         return NULL;
-    PyObject *result = call_take(&call, arguments) ? computed(module, &call, arguments) : Py_NewRef(Py_NotImplemented);
+    PyObject *result = call_take(&call, arguments) ? computed(&call, arguments) : Py_NewRef(Py_NotImplemented);
     call_release(&call);
     return result;
 }
@@ -174,27 +160,12 @@ static PyMethodDef METHODS[] = {
     {0},
 };
 
-static int traverse(PyObject *module, visitproc visit, void *arg)
-{
-    Py_VISIT(((State *)PyModule_GetState(module))->empty_like);
-    return 0;
-}
-
-static int clear(PyObject *module)
-{
-    Py_CLEAR(((State *)PyModule_GetState(module))->empty_like);
-    return 0;
-}
-
 static struct PyModuleDef MODULE = {
     PyModuleDef_HEAD_INIT,
     .m_name = "normscope.kernels._native",
     .m_doc = "Norms over rows, fused and vectorized.",
-    .m_size = sizeof(State),
     .m_methods = METHODS,
     .m_slots = (PyModuleDef_Slot[]){{0}},
-    .m_traverse = traverse,
-    .m_clear = clear,
 };
 
 PyMODINIT_FUNC PyInit__native(void)

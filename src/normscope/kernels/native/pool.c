@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <unistd.h>
 #ifdef __linux__
 #include <sched.h>
@@ -14,14 +15,28 @@ typedef struct Job {
     Part *part;
     void *work;
     ptrdiff_t next, parts;
-    int wanted, helping; /* helpers that may still join; those at work */
+    int wanted;         /* helpers that may still join */
+    atomic_int helping; /* those at work */
     struct Job *older;
 } Job;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t work_came = PTHREAD_COND_INITIALIZER, helper_left = PTHREAD_COND_INITIALIZER;
 static Job *jobs;
+static atomic_uint brought; /* how many jobs there were */
 static int helpers;
+
+/* Some 20 microseconds: what is likely to come at once is not worth a sleep. */
+enum { GLANCES = 400 };
+
+static void pause_a_moment(void)
+{
+#ifdef __x86_64__
+    __builtin_ia32_pause();
+#elif defined __aarch64__
+    __asm__ volatile("isb");
+#endif
+}
 
 static void work_on(Job *job)
 {
@@ -41,20 +56,40 @@ static Job *job_to_join(void)
     return job;
 }
 
+static void wait_for_work(void)
+{
+    unsigned seen = brought;
+    pthread_mutex_unlock(&lock);
+    for (int i = 0; i < GLANCES && brought == seen; i++)
+        pause_a_moment();
+    pthread_mutex_lock(&lock);
+    while (brought == seen)
+        pthread_cond_wait(&work_came, &lock);
+}
+
+static void wait_for_helpers(Job *job)
+{
+    pthread_mutex_unlock(&lock);
+    for (int i = 0; i < GLANCES && job->helping; i++)
+        pause_a_moment();
+    pthread_mutex_lock(&lock);
+    while (job->helping)
+        pthread_cond_wait(&helper_left, &lock);
+}
+
 static void *help(void *unused)
 {
     pthread_mutex_lock(&lock);
     for (;;) {
         Job *job = job_to_join();
-        if (!job) {
-            pthread_cond_wait(&work_came, &lock);
-            continue;
-        }
-        job->wanted--;
-        job->helping++;
-        work_on(job);
-        if (--job->helping == 0)
-            pthread_cond_broadcast(&helper_left);
+        if (job) {
+            job->wanted--;
+            job->helping++;
+            work_on(job);
+            if (--job->helping == 0)
+                pthread_cond_broadcast(&helper_left);
+        } else
+            wait_for_work();
     }
     return unused;
 }
@@ -108,12 +143,12 @@ void pool_run(Part *part, void *work, ptrdiff_t parts, int threads)
         start_helper();
     job.older = jobs;
     jobs = &job;
+    brought++;
     for (int i = 1; i < threads; i++)
         pthread_cond_signal(&work_came);
     work_on(&job);
     withdraw(&job);
-    while (job.helping)
-        pthread_cond_wait(&helper_left, &lock);
+    wait_for_helpers(&job);
     pthread_mutex_unlock(&lock);
 }
 
