@@ -179,10 +179,11 @@ OP void FN(back_line)(T *to, const V *dx, const int stream)
             FN(store)(to + k * OF(LANES), dx[k]);
 }
 
+/* Writes a row, and asks for the one that follows, of which the last has none. */
 OP void FN(back_write)(const Backward *back, const FN(Back) *row, const FN(BackScale) *scale, W *dgamma, W *dbeta,
-                       const int stream)
+                       const int is_last, const int stream)
 {
-    const ptrdiff_t d = back->d;
+    const ptrdiff_t d = back->d, x_ahead = is_last ? 0 : back->x.stride, dy_ahead = is_last ? 0 : back->dy.stride;
     ptrdiff_t j = 0, before = stream ? (ptrdiff_t)(-(uintptr_t)row->dx % 64 / sizeof(T)) : 0, n;
     for (before = before < d ? before : d; j < before; j += n) {
         n = before - j < WIDTH ? before - j : WIDTH - 1;
@@ -190,6 +191,8 @@ OP void FN(back_write)(const Backward *back, const FN(Back) *row, const FN(BackS
     }
     for (; j + LINE <= d; j += LINE) {
         V dx[LINE / OF(LANES)];
+        __builtin_prefetch((const char *)(row->x + j) + x_ahead, 0, 2);
+        __builtin_prefetch((const char *)(row->dy + j) + dy_ahead, 0, 2);
         for (int k = 0; k < LINE / WIDTH; k++)
             FN(back_make)(dx + 2 * k, back, row, scale, dgamma, dbeta, j + k * WIDTH);
         FN(back_line)(row->dx + j, dx, stream);
@@ -296,9 +299,9 @@ static ISA void FN(backward)(const Backward *back, ptrdiff_t block)
         if (!FN(back_settle)(back, &row, &scale))
             FN(back_wide)(back, &row, sums, sums + d);
         else if (back->stream)
-            FN(back_write)(back, &row, &scale, sums, sums + d, 1);
+            FN(back_write)(back, &row, &scale, sums, sums + d, i == last - 1, 1);
         else
-            FN(back_write)(back, &row, &scale, sums, sums + d, 0);
+            FN(back_write)(back, &row, &scale, sums, sums + d, i == last - 1, 0);
         if ((i - first) % ROWS_TOGETHER == ROWS_TOGETHER - 1 || i == last - 1)
             FN(back_keep)(back, sums, kept);
     }
