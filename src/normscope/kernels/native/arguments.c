@@ -25,23 +25,32 @@ static int storage_of(const View *view, int brain)
     }
 }
 
-/* The leading axes as one, where one stride leads along them all. */
+static int is_empty(const View *view)
+{
+    for (int axis = 0; axis < view->ndim; axis++)
+        if (view->shape[axis] == 0)
+            return 1;
+    return 0;
+}
+
+/* The leading axes as one, where one stride leads along them all; without cells, strides say nothing. */
 static int rows_of(const View *view, Rows *rows)
 {
-    int last = view->ndim - 1, found = 0;
+    const int last = view->ndim - 1;
+    ptrdiff_t below = 0; /* rows that the axes looked at so far hold; 0 before the first of them */
+    *rows = (Rows){view->at, 0};
+    if (last >= 0 && is_empty(view))
+        return 1;
     if (last < 0 || (view->shape[last] > 1 && view->strides[last] != view->itemsize))
         return 0;
-    *rows = (Rows){view->at, 0};
-    Py_ssize_t below = 1;
     for (int axis = last - 1; axis >= 0; axis--) {
         if (view->shape[axis] == 1)
             continue;
-        if (!found)
+        if (!below)
             rows->stride = view->strides[axis];
         else if (view->strides[axis] != rows->stride * below)
             return 0;
-        found = 1;
-        below *= view->shape[axis];
+        below = (below ? below : 1) * view->shape[axis];
     }
     return (uintptr_t)view->at % (size_t)view->itemsize == 0 && rows->stride % view->itemsize == 0;
 }
