@@ -5,8 +5,9 @@ import json
 import pytest
 
 import normscope as ns
+from normscope.program import Builder
 from normscope.views.elsewhere import TOOLS, elsewhere
-from normscope.views.saving import AUTOGRAD, WAYS, savings
+from normscope.views.saving import AUTOGRAD, WAYS, kept_by_autograd, savings
 from tests.golden.record_counts import AFFINES, FILE, counts, saved
 
 GOLDEN = json.loads(FILE.read_text())
@@ -53,6 +54,18 @@ def test_what_autograd_keeps_is_what_pytorch_kept():
     assert kernel == GOLDEN["saved"]["layer_norm, a kernel"]
     assert written_out == GOLDEN["saved"]["layer_norm, written out"]
     assert by_name(ns.rms_norm())[AUTOGRAD] == GOLDEN["saved"]["rms_norm, written out"]
+
+
+def test_an_op_keeps_what_its_gradient_reads():
+    build = Builder(("S", "d"), {"x": ("S", "d"), "z": ("S", "d")})
+    build.let("s", "sqrt", "x")
+    build.let("p", "recip", "s")
+    build.let("q", "add", "p", "z")
+    build.let("t", "sub", "q", "z")
+    build.let("r", "rsqrt", "t")
+    build.let("m", "mean", "r", over=("d",))
+    build.let("a", "abs", "m")
+    assert kept_by_autograd(build.program()) == ("s", "p", "r", "m")
 
 
 def by_name(norm):
