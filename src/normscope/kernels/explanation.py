@@ -57,7 +57,10 @@ def explain(
     if made is NotImplemented:  # an output that is shifted against an input
         made = native_plan(*arrange.detached(rows))
         copies = [name for name in ("x", "residual", "out", "sum_out") if getattr(call, name) is not None]
-    return Explanation("native", WHY, *made, copies=tuple(copies))
+    instructions, why_instructions, count, why_threads, stores, why_stores = made
+    return Explanation(
+        "native", WHY, instructions, why_instructions, count, why_threads, stores, why_stores, tuple(copies)
+    )
 
 
 def _is_copied(name: str, call: arrange.Arguments, rows: tuple[Any, ...]) -> bool:
