@@ -136,7 +136,7 @@ def drive(library: str) -> None:
     from normscope import kernels
 
     random = np.random.default_rng(0)
-    ways = [("portable", "plain"), ("avx2", "plain"), ("avx2", "streaming")]
+    ways = [("portable", "plain"), *product(("avx2", "avx512"), ("plain", "streaming"))]
     for instructions, stores in ways:
         try:
             native.force(instructions, stores)

@@ -13,6 +13,8 @@ WAYS = {
     "portable": ("portable", "plain"),
     "avx2": ("avx2", "plain"),
     "avx2-streaming": ("avx2", "streaming"),
+    "avx512": ("avx512", "plain"),
+    "avx512-streaming": ("avx512", "streaming"),
 }
 
 

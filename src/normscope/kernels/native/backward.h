@@ -13,16 +13,16 @@ typedef struct {
     int center; /* LayerNorm; without, RMSNorm */
     int stream; /* write dx past the cache */
     double *sums; /* (blocks, 2, d): what each block of rows brings to dgamma and dbeta */
-    void *scratch; /* (blocks, 2, d) float64: the same of a few rows, in what is computed in */
+    void *scratch; /* (blocks, 2, d): the same of a few rows, in what is computed in */
 } Backward;
 
 /* A block is a fixed share of the rows and the sums are added in the blocks' order: so a thread more changes no bit.
  */
-enum { MOST_BLOCKS = 32, ROWS_TOGETHER = 16 };
+enum { MOST_BLOCKS = 32, LEAST_ROWS = 32, ROWS_TOGETHER = 16 };
 
 static inline ptrdiff_t backward_blocks(ptrdiff_t count)
 {
-    ptrdiff_t blocks = (count + ROWS_TOGETHER - 1) / ROWS_TOGETHER;
+    ptrdiff_t blocks = (count + LEAST_ROWS - 1) / LEAST_ROWS;
     return blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS;
 }
 

@@ -289,7 +289,7 @@ static ISA void FN(backward)(const Backward *back, ptrdiff_t block)
     const ptrdiff_t first = back->count / blocks * block + back->count % blocks * block / blocks;
     const ptrdiff_t last = back->count / blocks * (block + 1) + back->count % blocks * (block + 1) / blocks;
     double *kept = back->sums + 2 * d * block;
-    W *sums = (W *)((double *)back->scratch + 2 * d * block);
+    W *sums = (W *)back->scratch + 2 * d * block;
 
     memset(kept, 0, 2 * (size_t)d * sizeof(double));
     memset(sums, 0, 2 * (size_t)d * sizeof(W));
