@@ -83,7 +83,11 @@ OP void stream2_bfloat16(uint16_t *to, V_float a, V_float b)
     _mm256_stream_si256((__m256i *)to, both_brains_of(a, b));
 }
 
-OP void stream_16_bytes(void *to, const void *from) { _mm_stream_si128(to, _mm_loadu_si128(from)); }
+OP void stream_line(void *to, const void *from)
+{
+    _mm256_stream_si256(to, _mm256_loadu_si256(from));
+    _mm256_stream_si256((__m256i *)to + 1, _mm256_loadu_si256((const __m256i *)from + 1));
+}
 
 /* Adds a block's lanes to eight float64 sums, halves first. */
 OP void flush_float(double to[8], const V_float a[4])

@@ -20,8 +20,6 @@ OP V_double add_double(V_double a, V_double b) { return _mm512_add_pd(a, b); }
 OP V_double sub_double(V_double a, V_double b) { return _mm512_sub_pd(a, b); }
 OP V_double fma_double(V_double a, V_double b, V_double c) { return _mm512_fmadd_pd(a, b, c); }
 
-OP void store_line(void *to, __m512i a) { _mm512_storeu_si512(to, a); }
-OP void stream_line(void *to, __m512i a) { _mm512_stream_si512(to, a); }
 OP __m512i line_of(__m256i low, __m256i high) { return _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1); }
 
 OP V_float load_float32(const float *a) { return get_float(a); }
@@ -37,8 +35,8 @@ OP void stream2_float64(double *to, V_double a, V_double b) { _mm512_stream_pd(t
 OP __m256i half_of(V_float a) { return _mm512_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
 OP V_float load_float16(const uint16_t *a) { return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)a)); }
 OP V_float round_float16(V_float a) { return _mm512_cvtph_ps(half_of(a)); }
-OP void store2_float16(uint16_t *to, V_float a, V_float b) { store_line(to, line_of(half_of(a), half_of(b))); }
-OP void stream2_float16(uint16_t *to, V_float a, V_float b) { stream_line(to, line_of(half_of(a), half_of(b))); }
+OP void store2_float16(uint16_t *to, V_float a, V_float b) { _mm512_storeu_si512(to, line_of(half_of(a), half_of(b))); }
+OP void stream2_float16(uint16_t *to, V_float a, V_float b) { _mm512_stream_si512((void *)to, line_of(half_of(a), half_of(b))); }
 
 /* As in AVX2, without a test for NaN. */
 OP __m512i brains_of(V_float a)
@@ -59,10 +57,10 @@ OP __m512i brain_line_of(V_float a, V_float b)
 {
     return line_of(_mm512_cvtepi32_epi16(brains_of(a)), _mm512_cvtepi32_epi16(brains_of(b)));
 }
-OP void store2_bfloat16(uint16_t *to, V_float a, V_float b) { store_line(to, brain_line_of(a, b)); }
-OP void stream2_bfloat16(uint16_t *to, V_float a, V_float b) { stream_line(to, brain_line_of(a, b)); }
+OP void store2_bfloat16(uint16_t *to, V_float a, V_float b) { _mm512_storeu_si512(to, brain_line_of(a, b)); }
+OP void stream2_bfloat16(uint16_t *to, V_float a, V_float b) { _mm512_stream_si512((void *)to, brain_line_of(a, b)); }
 
-OP void stream_16_bytes(void *to, const void *from) { _mm_stream_si128(to, _mm_loadu_si128(from)); }
+OP void stream_line(void *to, const void *from) { _mm512_stream_si512(to, _mm512_loadu_si512(from)); }
 
 /* Adds a block's lanes to eight float64 sums, halves first. */
 OP void flush_float(double to[8], const V_float a[2])

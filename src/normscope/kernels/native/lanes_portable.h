@@ -32,7 +32,7 @@ enum { LANES_float = 8, LANES_double = 4 };
 #define W float
 #include "lanes_portable_stored.h"
 
-OP void stream_16_bytes(void *to, const void *from) { memcpy(to, from, 16); }
+OP void stream_line(void *to, const void *from) { memcpy(to, from, 64); }
 
 /* Adds a block's lanes to eight float64 sums, halves first. */
 OP void flush_float(double to[8], const V_float a[4])

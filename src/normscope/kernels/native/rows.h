@@ -106,37 +106,31 @@ OP void FN(write_block)(T *to, const V a[VECTORS], const int streams)
             FN(store2)(to + k * OF(LANES), a[k], a[k + 1]);
 }
 
-static ISA void FN(write_cells)(T *to, const T *from, ptrdiff_t n, const int streams)
-{
-    const size_t bytes = (size_t)n * sizeof(T);
-    if (streams && (uintptr_t)to % 16 == 0 && bytes % 16 == 0)
-        for (size_t at = 0; at < bytes; at += 16)
-            stream_16_bytes((char *)to + at, (const char *)from + at);
-    else
-        memcpy(to, from, bytes);
-}
-
 /* Normalizes n < BLOCK cells from j on, at an end of the row: as part of the first or the last whole block. */
-static ISA void FN(write_end)(const Norm *norm, const FN(Row) *row, ptrdiff_t j, ptrdiff_t n, const int streams)
+static ISA void FN(write_end)(const Norm *norm, const FN(Row) *row, ptrdiff_t j, ptrdiff_t n, Edge *edge)
 {
     const ptrdiff_t d = norm->d, start = d < BLOCK || j + BLOCK <= d ? j : d - BLOCK;
+    const size_t bytes = (size_t)n * sizeof(T), room = (size_t)n * sizeof(W);
     const W *gamma = (const W *)norm->gamma + start, *beta = (const W *)norm->beta + start;
     W few_gamma[BLOCK] = {0}, few_beta[BLOCK] = {0};
     T cells[BLOCK];
     V x[VECTORS];
     if (d < BLOCK) {
-        gamma = memcpy(few_gamma, gamma, (size_t)n * sizeof(W));
-        beta = memcpy(few_beta, beta, (size_t)n * sizeof(W));
+        gamma = memcpy(few_gamma, gamma, room);
+        beta = memcpy(few_beta, beta, room);
         FN(read_part)(x, row, j, n, 0);
     } else
         FN(read_block)(x, row, start, row->residual != NULL);
     if (row->sum) {
         FN(write_block)(cells, x, 0);
-        FN(write_cells)(row->sum + j, cells + (j - start), n, 0);
+        memcpy(row->sum + j, cells + (j - start), bytes);
     }
     FN(scale_block)(x, gamma, beta, OF(set)(row->mean), OF(set)(row->r), OF(set)(row->rest));
     FN(write_block)(cells, x, 0);
-    FN(write_cells)(row->y + j, cells + (j - start), n, streams);
+    if (edge)
+        collect(edge, row->y + j, cells + (j - start), bytes);
+    else
+        memcpy(row->y + j, cells + (j - start), bytes);
 }
 
 /* How many cells stand before the first line of the cache that y has to itself. */
@@ -147,40 +141,40 @@ static inline ptrdiff_t FN(before_line)(const T *y, ptrdiff_t d)
 }
 
 /* Writes one row and takes the sums of another, either NULL. What is const is known when this is compiled. */
-OP void FN(walk)(const Norm *norm, const FN(Row) *out, FN(Row) *in, const int adds, const int streams)
+OP void FN(walk)(const Norm *norm, const FN(Row) *out, FN(Row) *in, Edge *edge, const int adds, const int streams)
 {
-    const W *gamma = norm->gamma, *beta = norm->beta;
+    const FN(Row) to = out ? *out : *in, from = in ? *in : *out; /* copies, which no store can change */
+    const W *const gamma = norm->gamma, *const beta = norm->beta;
     const ptrdiff_t d = norm->d, whole = d - d % BLOCK;
-    const V pivot = OF(set)(in ? in->pivot : 0), mean = OF(set)(out ? out->mean : 0);
-    const V r = OF(set)(out ? out->r : 0), rest = OF(set)(out ? out->rest : 0);
+    const V pivot = OF(set)(from.pivot), mean = OF(set)(to.mean), r = OF(set)(to.r), rest = OF(set)(to.rest);
     double sums[8] = {0}, squares[8] = {0};
     V x[VECTORS], few[VECTORS], few_squares[VECTORS];
-    ptrdiff_t at = out && streams ? FN(before_line)(out->y, d) : 0;
+    ptrdiff_t at = out && streams ? FN(before_line)(to.y, d) : 0;
 
     if (at)
-        FN(write_end)(norm, out, 0, at, streams);
+        FN(write_end)(norm, out, 0, at, edge);
     for (ptrdiff_t j = 0; j < d;) {
         const ptrdiff_t pause = j + 8 * BLOCK < whole ? j + 8 * BLOCK : whole; /* short sums of W lose little */
         for EACH(k)
             few[k] = few_squares[k] = OF(set)(0);
         for (; j < pause; j += BLOCK) {
             if (in) {
-                FN(fetch)(in, j, adds);
-                FN(read_block)(x, in, j, adds);
+                FN(fetch)(&from, j, adds);
+                FN(read_block)(x, &from, j, adds);
                 FN(sum_block)(few, few_squares, x, pivot);
             }
             if (out && at + BLOCK <= d) {
-                FN(read_block)(x, out, at, adds);
+                FN(read_block)(x, &to, at, adds);
                 if (adds)
-                    FN(write_block)(out->sum + at, x, 0);
+                    FN(write_block)(to.sum + at, x, 0);
                 FN(scale_block)(x, gamma + at, beta + at, mean, r, rest);
-                FN(write_block)(out->y + at, x, streams);
+                FN(write_block)(to.y + at, x, streams);
                 at += BLOCK;
             }
         }
         if (j == whole && j < d) {
             if (in) {
-                FN(read_part)(x, in, j, d - j, in->pivot);
+                FN(read_part)(x, in, j, d - j, from.pivot);
                 FN(sum_block)(few, few_squares, x, pivot);
             }
             j = d;
@@ -195,7 +189,7 @@ OP void FN(walk)(const Norm *norm, const FN(Row) *out, FN(Row) *in, const int ad
         in->squares = total(squares);
     }
     if (out && at < d)
-        FN(write_end)(norm, out, at, d - at, streams);
+        FN(write_end)(norm, out, at, d - at, edge);
 }
 
 /* Mean and 1/std from the sums. The answer is how far K is from the mean, where that is too far, else 0. */
@@ -217,7 +211,7 @@ static ISA void FN(settle)(const Norm *norm, FN(Row) *row, const int adds)
     double far = FN(solve)(norm, row);
     if (far != 0) {
         row->pivot = (W)(row->pivot + far);
-        FN(walk)(norm, NULL, row, adds, 0);
+        FN(walk)(norm, NULL, row, NULL, adds, 0);
         row->fits = FN(solve)(norm, row) == 0 && row->fits;
     }
 }
@@ -252,6 +246,7 @@ static void FN(write_wide)(const Norm *norm, const FN(Row) *row)
 OP void FN(turns)(const Norm *norm, ptrdiff_t first, ptrdiff_t last, const int adds, const int streams)
 {
     FN(Row) rows[4];
+    Edge collected = {0}, *edge = streams ? &collected : NULL;
     for (ptrdiff_t i = first - 3; i < last; i++) {
         FN(Row) *out = i >= first ? &rows[i & 3] : NULL;
         FN(Row) *in = i + 2 >= first && i + 2 < last ? &rows[(i + 2) & 3] : NULL;
@@ -264,12 +259,14 @@ OP void FN(turns)(const Norm *norm, ptrdiff_t first, ptrdiff_t last, const int a
             out = NULL;
         }
         if (in && out)
-            FN(walk)(norm, out, in, adds, streams);
+            FN(walk)(norm, out, in, edge, adds, streams);
         else if (in)
-            FN(walk)(norm, NULL, in, adds, streams);
+            FN(walk)(norm, NULL, in, edge, adds, streams);
         else if (out)
-            FN(walk)(norm, out, NULL, adds, streams);
+            FN(walk)(norm, out, NULL, edge, adds, streams);
     }
+    if (collected.bytes)
+        spill(&collected);
 }
 
 static ISA void FN(rows)(const Norm *norm, ptrdiff_t first, ptrdiff_t last)

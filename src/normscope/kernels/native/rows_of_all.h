@@ -1,4 +1,6 @@
 /* rows.h for each storage type, in the instruction set whose lanes were included before. */
+#include "edge.h"
+
 #define KIND float32
 #define T float
 #define W float
