@@ -131,7 +131,7 @@ def test_a_small_x_is_said_to_be_small():
 
 def test_the_machine_is_read_from_what_the_system_tells(tmp_path, monkeypatch):
     (tmp_path / "cpuinfo").write_text("model name\t: A 1\nflags\t: sse avx2 fma avx\n\nmodel name\t: A 2\n")
-    for index, (kind, size) in enumerate((("Data", "32K"), ("Instruction", "32K"), ("Unified", "1280K"))):
+    for index, (kind, size) in enumerate((("Data", "32K"), ("Instruction", "64K"), ("Unified", "1280K"))):
         place = tmp_path / f"index{index}"
         place.mkdir()
         for name, value in (("type", kind), ("level", "12"[index > 1]), ("size", size)):
