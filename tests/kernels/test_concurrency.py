@@ -6,12 +6,21 @@ import subprocess
 import sys
 import threading
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from normscope.kernels import fallback
+
 LARGE = (3000, 256)  # enough for several threads
+
+
+def threads_alive() -> int:
+    """The threads of this process, 3 where the system does not say."""
+    tasks = Path("/proc/self/task")
+    return len(list(tasks.iterdir())) if tasks.is_dir() else 3
 
 
 def large(seed: int = 0) -> Any:
@@ -50,7 +59,7 @@ def test_a_child_made_by_fork_computes_too(kernels):
     if child == 0:
         signal.alarm(30)
         same = all(np.array_equal(kernels.layer_norm(x, threads=count), right) for count in (2, None, 3, 1))
-        os._exit(0 if same else 1)
+        os._exit(0 if same and (kernels is fallback or threads_alive() == 3) else 1)
     _, status = os.waitpid(child, 0)
     assert os.waitstatus_to_exitcode(status) == 0
     assert np.array_equal(kernels.layer_norm(x, threads=2), right)

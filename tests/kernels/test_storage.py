@@ -3,9 +3,11 @@
 from itertools import product
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
+from normscope.kernels import fallback
 from tests.kernels.reference import BFLOAT16, FLOAT16, FLOAT32, assert_near, exact, rounded, wide
 
 NARROW = [pytest.param(FLOAT16, id="float16"), pytest.param(BFLOAT16, id="bfloat16")]
@@ -125,3 +127,12 @@ def test_ties_go_to_the_even_number(kernels, dtype):
         even = np.concatenate([np.arange(half.size)] * 2) % 2 == 0
         below = (given < gamma) | ((given == gamma) & even)
         assert np.array_equal(np.abs(y), np.where(below, low, high)), nudge
+
+
+@pytest.mark.parametrize("dtype", NARROW)
+def test_numpy_rounds_once(dtype):
+    """Just above a tie, where float32 would see the tie itself and round to the even number below."""
+    half = 2.0 ** -(ml_dtypes.finfo(dtype).nmant + 1)
+    gamma, beta = np.full(2, 1 + half, FLOAT32), np.array([2.0**-40, 0], FLOAT32)
+    y = fallback.layer_norm(np.array([[3.0, 1.0]], dtype), gamma, beta, eps=0.0)
+    assert y.astype(float).tolist() == [[1 + 2 * half, -1.0]]
