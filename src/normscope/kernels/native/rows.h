@@ -173,9 +173,10 @@ OP void FN(walk)(const Norm *norm, const FN(Row) *out, FN(Row) *in, Edge *edge, 
             }
         }
         if (j == whole && j < d) {
+            V last[VECTORS]; /* not x, which is to stay in registers */
             if (in) {
-                FN(read_part)(x, in, j, d - j, from.pivot);
-                FN(sum_block)(few, few_squares, x, pivot);
+                FN(read_part)(last, in, j, d - j, from.pivot);
+                FN(sum_block)(few, few_squares, last, pivot);
             }
             j = d;
         }
