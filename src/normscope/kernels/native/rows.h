@@ -59,7 +59,7 @@ OP void FN(read_block)(V to[VECTORS], const FN(Row) *row, ptrdiff_t j, const int
             to[k] = FN(round)(OF(add)(to[k], FN(load)(row->residual + j + k * OF(LANES))));
 }
 
-/* Asks early for the lines that come AHEAD bytes later, in this row or the next: NT stores keep ... */
+/* Asks early for what comes AHEAD bytes later, in this row or the next: a load that crosses lines then finds both. */
 OP void FN(fetch)(const FN(Row) *row, ptrdiff_t j, const int adds)
 {
     __builtin_prefetch((const char *)(row->x + j) + AHEAD);
