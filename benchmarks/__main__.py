@@ -3,12 +3,13 @@
 import argparse
 import sys
 
-from . import axes, browser, core, diagnosis, named, precision, server
+from . import axes, browser, core, diagnosis, kernels, named, precision, server
 from .table import HEAD
 
 GROUPS = {
     "core": core.figures,
     "diagnosis": diagnosis.figures,
+    "kernels": kernels.figures,
     "server": server.figures,
     "browser": browser.figures,
     "named": named.figures,

@@ -42,6 +42,18 @@ class Figure:
         return line(self.what, f"{self.measured:.4g} {self.unit}", *marks, self.verdict)
 
 
+@dataclass(frozen=True)
+class Missing:
+    """A figure that could not be had here, and why."""
+
+    what: str
+    why: str
+    missed = False
+
+    def __str__(self) -> str:
+        return line(self.what, "not measured", "", "", self.why)
+
+
 def truth(what: str, holds: bool) -> Figure:
     """A figure that is right or wrong: 1 or 0, and 1 must be reached."""
     return Figure(what, float(holds), "", 1, 1, more=True)

@@ -3,12 +3,14 @@
 import html
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
 import threading
 import urllib.request
 import venv
+import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,9 +25,10 @@ START_SECONDS = 15
 STOP_SECONDS = 5
 
 
-def run(*command: str | Path, cwd: Path) -> str:
+def run(*command: str | Path, cwd: Path, **variables: str) -> str:
     """Run a command with nothing of this checkout in its way; its output, or a failed test that shows it."""
-    done = subprocess.run(command, cwd=cwd, env=clean_environment(), capture_output=True, text=True)
+    environment = clean_environment() | variables
+    done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, f"{command} gave {done.returncode}\n{done.stdout}\n{done.stderr}"
     return done.stdout
 
@@ -40,14 +43,23 @@ def clean_environment() -> dict[str, str]:
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The bin folder of an empty environment, outside the tree, that the built wheel was installed in."""
     place = tmp_path_factory.mktemp("installed")
-    run(sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", place, ROOT, cwd=place)
-    (wheel,) = place.glob("normscope-*.whl")
+    wheel = built_wheel(place)
     venv.create(place / "empty", with_pip=True)
     programs = place / "empty" / "bin"
     # The pins are only a constraint here: the wheel must name all that it needs.
     pins = ("--constraint", ROOT / "requirements-dev.txt")
     run(programs / "python", "-m", "pip", "install", "--quiet", *pins, wheel, cwd=place)
     return programs
+
+
+def built_wheel(place: Path, **variables: str) -> Path:
+    """The wheel, built from a copy of the tree, for builds in one folder disturb each other."""
+    leave = shutil.ignore_patterns(".*", "build", "dist", "tests", "__pycache__", "*.so", "*.egg-info")
+    shutil.copytree(ROOT, place / "source", ignore=leave)
+    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", place, place / "source"]
+    run(*command, cwd=place, **variables)
+    (wheel,) = place.glob("normscope-*.whl")
+    return wheel
 
 
 @contextmanager
@@ -107,6 +119,28 @@ def test_the_wheel_serves_the_lab_with_its_data_and_style(installed, tmp_path):
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=STOP_SECONDS) == 0
         assert "Traceback" not in process.stdout.read()
+
+
+PATH = """
+import numpy as np
+from normscope.kernels import explain, layer_norm
+x = np.ones((2, 3), np.float32)
+print(explain(x).path, layer_norm(x)[0])
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler: the next test is about that")
+def test_the_wheel_has_the_compiled_kernels(installed, tmp_path):
+    assert run(installed / "python", "-c", PATH, cwd=tmp_path) == "native [0. 0. 0.]\n"
+
+
+@pytest.mark.slow
+def test_without_a_compiler_the_package_is_built_and_numpy_serves(tmp_path):
+    wheel = built_wheel(tmp_path, CC="false")
+    zipfile.ZipFile(wheel).extractall(tmp_path / "wheel")
+    assert list((tmp_path / "wheel").rglob("rows.h")) and not list((tmp_path / "wheel").rglob("*.so"))
+    assert run(sys.executable, "-c", PATH, cwd=tmp_path, PYTHONPATH=str(tmp_path / "wheel")) == "numpy [0. 0. 0.]\n"
 
 
 def test_importing_normscope_loads_no_library(tmp_path):

@@ -12,18 +12,20 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 EDITABLE = ["-e", str(ROOT)]
+# What is compiled at installation, so that a change is.
+COMPILED = ["setup.py", *sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("src/normscope/kernels/native/*"))]
 
 # purpose: (environment, files that decide its packages, pip's arguments)
 PURPOSES = {
-    "runtime": (".venv", ["pyproject.toml"], EDITABLE),
+    "runtime": (".venv", ["pyproject.toml", *COMPILED], EDITABLE),
     "dev": (
         ".venv",
-        ["pyproject.toml", "requirements-dev.txt"],
+        ["pyproject.toml", "requirements-dev.txt", *COMPILED],
         ["-r", str(ROOT / "requirements-dev.txt"), *EDITABLE],
     ),
     "oracle": (
         ".venv-oracle",
-        ["pyproject.toml", "requirements-dev.txt", "requirements-oracle.txt"],
+        ["pyproject.toml", "requirements-dev.txt", "requirements-oracle.txt", *COMPILED],
         ["-r", str(ROOT / "requirements-oracle.txt"), *EDITABLE],
     ),
 }

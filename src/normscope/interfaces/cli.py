@@ -13,6 +13,7 @@ from .compare_command import compare
 from .exact_commands import COMMANDS
 from .export_command import export
 from .faults import explained
+from .measure_command import measure
 from .options import colored, norm_choice, options, parameters, printing
 from .precision_command import precision
 
@@ -179,7 +180,7 @@ def ledger(
     return json.dumps(cost.to_json()) if as_json else cost.text(colored(color))
 
 
-for command in (*COMMANDS, check, compare, precision, export):
+for command in (*COMMANDS, check, compare, measure, precision, export):
     normscope.add_command(command)
 
 

@@ -110,6 +110,9 @@ def app(sources: "Mapping[str, Source]", respond: Respond | None = None) -> "Sta
     from starlette.middleware import Middleware
     from starlette.routing import Route
 
+    from ..lessons.inside.measured import PATH as MEASURED
+    from .measuring import Measuring
+
     if respond is None:
         from ..lessons.site import respond as site
 
@@ -123,7 +126,11 @@ def app(sources: "Mapping[str, Source]", respond: Respond | None = None) -> "Sta
     async def static(request: "Request") -> "Response":
         return _asset(request, assets.get(request.path_params["name"]))
 
-    routes = [Route("/static/{name}", static), Route("/{path:path}", page)]
+    routes = [
+        Route("/static/{name}", static),
+        Route(MEASURED, Measuring().answer),
+        Route("/{path:path}", page),
+    ]
     return Starlette(routes=routes, middleware=[Middleware(Gate)])
 
 

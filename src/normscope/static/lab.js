@@ -178,7 +178,7 @@ function isWanted(node, next) {  // whether `next` or a later sibling of it is d
 }
 
 function isOurs(node, name) {  // attributes that this script or the person sets, and Python never changes
-  return (name === 'aria-busy' && node === main) || (name === 'open' && node.localName === 'details')
+  return (name === 'aria-busy' && (node === main || node.localName === 'form')) || (name === 'open' && node.localName === 'details')
     || (name === 'aria-pressed' && node === player?.button);
 }
 
@@ -245,7 +245,28 @@ function sendText(field, text, most) {  // an address carries it, which has its 
   else act(field, text, true);
 }
 
-main.addEventListener('submit', event => event.preventDefault());  // Enter has sent the field already
+main.addEventListener('submit', event => {
+  event.preventDefault();  // Enter has sent the field already
+  if (event.target.dataset.into) fill(event.target);
+});
+
+const asks = form => `${form.getAttribute('action')}?${new URLSearchParams(new FormData(form))}&patch=`;
+
+async function fill(form) {  // draw what takes a while in its own place, unless the page asks for something else by then
+  if (form.ariaBusy === 'true') return;
+  const address = asks(form);
+  form.ariaBusy = 'true';
+  say(all('.waiting', form)[0].textContent, 0);
+  const drawn = await fetch(address).then(answer => answer.text()).then(parsed).catch(() => null);
+  form.ariaBusy = null;
+  if (drawn === null) complain('The server does not answer. Nothing was measured.');
+  else if (form.isConnected && asks(form) === address) {
+    const place = byId(form.dataset.into);
+    patch(place, drawn.firstChild);
+    say(all('.summary, .bad', place)[0].textContent, 0);
+  }
+  if (!busy) document.dispatchEvent(new Event('settled'));
+}
 
 // ---- Play: one step of a range at a time, to its end.
 

@@ -22,6 +22,7 @@ from ..page.numbers import bytes_, count
 from ..page.text import table
 from ..program import REDUCTIONS, Program, Step
 from ..steps import NUMBERS, forward, is_statistic, trace_bytes
+from .elsewhere import Count, elsewhere
 from .formats import FORMATS, format_of
 
 WIDTH = {name: each.bits // 8 for name, each in FORMATS.items()}
@@ -143,6 +144,11 @@ class Ledger:
         return trace_bytes(forward(self.norm), self.sizes, WIDTH[self._traced_in])
 
     @property
+    def elsewhere(self) -> tuple[Count, ...]:
+        """What other tools count for this layer in PyTorch, each by its own convention; empty for other norms."""
+        return elsewhere(self.norm, self.sizes)
+
+    @property
     def _traced_in(self) -> str:
         return "float64" if self.storage == "float64" else "float32"
 
@@ -166,7 +172,8 @@ class Ledger:
             "inputs": dict(self.inputs),
             "steps": [row.to_json() for row in self.rows],
         }
-        return data | ({"same_as": self.same_as} if self.same_as else {})
+        others = {"elsewhere": [each._asdict() for each in self.elsewhere]} if self.elsewhere else {}
+        return data | others | ({"same_as": self.same_as} if self.same_as else {})
 
     def __repr__(self) -> str:
         return self.text()
@@ -183,7 +190,9 @@ class Ledger:
         named = [f"y is {self.same_as}: the norm has no gamma and beta."] if self.same_as else []
         kept = f"{count(self.trace_bytes)} bytes ({bytes_(self.trace_bytes)})"
         apart = f"A trace in {self._traced_in} keeps every step apart: {kept}."
-        return [f"{head}, {self.storage}, statistics in float32", *named, apart]
+        said = ["Other tools count by other conventions:"] if self.elsewhere else []
+        others = [f"  {each.tool} says {count(each.says)} {each.unit}: {each.convention}." for each in self.elsewhere]
+        return [f"{head}, {self.storage}, statistics in float32", *named, apart, *said, *others]
 
     def text(self, color: bool = False) -> str:
         """A table for people: every buffer and step, staged beside fused, and the totals."""

@@ -17,6 +17,7 @@ from ..page.html import el
 from ..page.numbers import count
 from ..page.text import table
 from .ledger import HEAD, KINDS, Ledger, Row, bytes_of, input_lines, ledger, rows_of, written_bytes
+from .saving import Saving, savings
 
 
 @dataclass(frozen=True)
@@ -75,11 +76,17 @@ class TrainingLedger:
         statistics = (size for name, size in self.saved["x"].items() if name not in self.forward.inputs)
         return self.forward.fused_bytes + sum(statistics) + self.fused_backward_bytes
 
+    @property
+    def savings(self) -> tuple[Saving, ...]:
+        """What each implementation saves, by its name: `saved` and, the third, autograd of the steps written out."""
+        return savings(self.forward.norm, self.forward.sizes, self.forward.storage)
+
     def to_json(self) -> dict[str, Any]:
         """The forward ledger's JSON, with "backward" and "training" beside."""
         backward = {
             "inputs": dict(self.inputs),
             "saved": {way: dict(sizes) for way, sizes in self.saved.items()},
+            "saved_by": {each.implementation: dict(each.values) for each in self.savings},
             "results": dict(self.results),
             "bytes": self.backward_bytes,
             "flops": self.backward_flops,
@@ -136,7 +143,10 @@ class TrainingLedger:
             f"{', '.join(sizes)} ({count(sum(sizes.values()))} bytes)" for sizes in map(self.saved.__getitem__, SAVED)
         )
         same = [] if "dbeta" in self.results or "beta" not in self.forward.inputs else ["dbeta is dy."]
-        return [f"Saved for backward: {' or '.join(saved)}; fused, the latter.", *same]
+        *_, written_out = self.savings
+        kept = f"{', '.join(written_out.values)} ({count(written_out.bytes)} bytes)"
+        more = f"Written out step by step and left to autograd, the forward pass saves {kept}."
+        return [more, f"Saved for backward: {' or '.join(saved)}; fused, the latter.", *same]
 
 
 def training_ledger(norm: Norm, sizes: Mapping[str, int] | Sequence[int], storage: str = "float32") -> TrainingLedger:

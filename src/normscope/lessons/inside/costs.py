@@ -9,9 +9,11 @@ from ...page.frame import frame, head
 from ...page.html import Html, el, group, region
 from ...page.numbers import bytes_, count, operations
 from ...steps import forward
+from ...views.elsewhere import Count
 from ...views.ledger import WIDTH, Ledger, Row
 from ...views.ledger import ledger as costs_of
 from ...views.training import TrainingLedger, training_ledger
+from .measured import measured
 from .view import View
 
 FORTH, BACK = "Ledger of one forward pass", "The way back, from dy"
@@ -22,6 +24,12 @@ PROBE = {"B": 1, "S": 100, "d": 1_000_000}
 def costs(view: View) -> Html:
     """The ledger as a table with its totals; with the way back, that of its pass too."""
     return _costs(view.norm, tuple(view.sizes.items()), view.state.storage, view.state.back)
+
+
+def beside(view: View) -> Html:
+    """What stands beside the ledger: the button that measures it, and what other tools count."""
+    sizes = tuple(view.sizes.items())
+    return group(measured(view.norm, view.sizes, view.state.storage), _elsewhere(view.norm, sizes))
 
 
 @lru_cache(maxsize=32)
@@ -69,6 +77,24 @@ def _closed_form(ledger: Ledger) -> str:
     )
 
 
+@lru_cache(maxsize=32)
+def _elsewhere(norm: Norm, sizes: tuple[tuple[str, int], ...]) -> Html:
+    """What other tools count for the same layer, with the convention behind each; nothing where it is another norm."""
+    ledger = costs_of(norm, dict(sizes))
+    lines = (
+        el("tr", el("th", each.tool, scope="row"), el("td", f"{operations(each.says)} {each.unit}"), _why(each))
+        for each in ledger.elsewhere
+    )
+    title = f"What other tools say, beside {operations(ledger.flops)} FLOPs here"
+    table = el("table", head("tool", "it says", "its convention"), el("tbody", *lines))
+    body = group(el("h2", title), frame(title, table, role="region")) if ledger.elsewhere else None
+    return region(el("section", body, id="elsewhere", class_="ledger elsewhere"), "elsewhere")
+
+
+def _why(each: Count) -> Html:
+    return el("td", each.convention, class_="why")
+
+
 def _sum(*terms: tuple[int, str]) -> str:
     return " + ".join(f"{factor if factor > 1 else ''}{letter}" for factor, letter in terms if factor)
 
@@ -100,7 +126,9 @@ def _saved(ledger: TrainingLedger) -> str:
     textbook, kernel = (_listed(ledger.saved[way]) for way in ("xhat", "x"))
     return (
         f"Saved by the forward pass: {textbook}, as the steps here read them; or {kernel}, as PyTorch does, which "
-        "computes x̂ again: x is often kept anyway. Staged, nothing is copied for it; fused, the statistics are written."
+        "computes x̂ again: x is often kept anyway. Written out step by step and left to autograd, the forward pass "
+        f"saves {_listed(ledger.savings[-1].values)}. "
+        "Staged, nothing is copied for any of it; fused, the statistics are written."
     )
 
 

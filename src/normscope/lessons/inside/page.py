@@ -11,7 +11,7 @@ from . import panels
 from .actions import LOOKING, done
 from .cell import cell
 from .copies import copies
-from .costs import LIMITS, costs
+from .costs import LIMITS, beside, costs
 from .formula import formula
 from .ladder import ladder
 from .layer import check
@@ -44,10 +44,14 @@ def draw(state: State, sources: Sources, wrong: Complaint) -> Html:
         el("div", panels.heading(view), stage(view), paging, side, class_="bench"),
         panels.walk(view),
         _steps(view),
-        el("div", costs(view), _notes(view.norm.center, _rounding(view)), class_="below"),
+        el("div", costs(view), _beside(view), class_="below"),
         copies(view, f"{PATH}?{write(replace(state, copy=''), CODECS)}"),
         panels.say(view, text),
     )
+
+
+def _beside(view: View) -> Html:
+    return el("div", beside(view), _notes(view.norm.center, _rounding(view)), class_="costs")
 
 
 def _lead(view: View) -> Html:

@@ -1,0 +1,26 @@
+/* A call's arguments, taken where they are as the rows want them. */
+#ifndef NORMSCOPE_ARGUMENTS_H
+#define NORMSCOPE_ARGUMENTS_H
+
+#include "norm.h"
+#include "numpy.h"
+
+/* The arguments in their order: see module.c. */
+enum { X, RESIDUAL, GAMMA, BETA, EPS, OUT, SUM_OUT, THREADS, CENTER, BRAIN, ARGUMENTS };
+
+typedef struct {
+    Norm norm;
+    int threads; /* 0: not said */
+    View views[SUM_OUT + 1];
+    void *room; /* gamma and beta, where they are not taken as they are */
+} Call;
+
+/* 0 where something is not as the rows want it, without an exception; then too, the call is to be released. */
+int call_take(Call *call, PyObject *const *arguments);
+
+/* What `out` or `sum_out` is, when it was made after the others were taken. */
+int call_take_output(Call *call, int which, PyObject *array);
+
+void call_release(Call *call);
+
+#endif

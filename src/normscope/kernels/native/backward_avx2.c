@@ -1,0 +1,11 @@
+/* The way back of every storage type, in AVX2. */
+#ifdef __x86_64__
+#include "backward.h"
+#include "rows_common.h"
+
+#include "lanes_avx2.h"
+
+#include "backward_of_all.h"
+
+BackwardBlock *const avx2_backward[4] = {backward_float32, backward_float64, backward_float16, backward_bfloat16};
+#endif

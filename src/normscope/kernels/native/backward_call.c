@@ -1,0 +1,86 @@
+#include "backward_call.h"
+
+#include <string.h>
+
+#include "arguments.h"
+#include "backward.h"
+#include "plan.h"
+#include "pool.h"
+
+typedef struct {
+    const Backward *back;
+    BackwardBlock *block;
+} Work;
+
+static void one_block(void *work, ptrdiff_t block)
+{
+    const Work *all = work;
+    all->block(all->back, block);
+}
+
+static void run(Backward *back, const Plan *plan, double *sums)
+{
+    Work work = {back, plan->backward};
+    pool_run(one_block, &work, backward_blocks(back->count), plan->threads);
+    backward_combine(back);
+    memcpy(sums, back->sums, 2 * (size_t)back->d * sizeof *sums);
+}
+
+/* Room for the blocks' sums; NULL with an exception where there is none. */
+static double *room_of(const Norm *norm)
+{
+    size_t cells = 4 * (size_t)norm->d * (size_t)backward_blocks(norm->count);
+    double *room = PyMem_Malloc(cells * sizeof *room);
+    if (!room)
+        PyErr_NoMemory();
+    return room;
+}
+
+static PyObject *filled(Call *call, double *sums)
+{
+    Norm norm = call->norm;
+    const Rows dy = norm.residual;
+    if (!norm.count || !norm.d) {
+        memset(sums, 0, 2 * (size_t)norm.d * sizeof *sums);
+        return Py_NewRef(Py_None);
+    }
+    double *room = room_of(&norm);
+    if (!room)
+        return NULL;
+    norm.residual = (Rows){0};
+    Plan plan = plan_norm(&norm, call->threads);
+    Backward back = {
+        .storage = norm.storage, .count = norm.count, .d = norm.d, .x = norm.x, .dy = dy, .dx = norm.y,
+        .gamma = norm.gamma, .eps = norm.eps, .center = norm.center, .stream = norm.stream, .sums = room,
+        .scratch = room + 2 * norm.d * backward_blocks(norm.count),
+    };
+    Py_BEGIN_ALLOW_THREADS
+    run(&back, &plan, sums);
+    Py_END_ALLOW_THREADS
+    PyMem_Free(room);
+    return Py_NewRef(Py_None);
+}
+
+static int fits(const Py_buffer *sums, const Call *call)
+{
+    return sums->format && !strcmp(sums->format, "d") && sums->len == 2 * call->norm.d * (Py_ssize_t)sizeof(double);
+}
+
+PyObject *backward_call(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+{
+    Call call;
+    Py_buffer sums;
+    (void)module;
+    if (count != ARGUMENTS + 1)
+        return PyErr_Format(PyExc_TypeError, "%d arguments are needed, not %zd", ARGUMENTS + 1, count);
+    if (PyObject_GetBuffer(arguments[ARGUMENTS], &sums, PyBUF_ND | PyBUF_FORMAT | PyBUF_WRITABLE))
+        return NULL;
+    PyObject *result;
+    if (call_take(&call, arguments) && call.norm.residual.at && call.norm.y.at && fits(&sums, &call))
+        result = filled(&call, sums.buf);
+    else
+        result = Py_NewRef(Py_NotImplemented);
+    call_release(&call);
+    PyBuffer_Release(&sums);
+    return result;
+}

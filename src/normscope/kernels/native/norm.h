@@ -1,0 +1,37 @@
+/* What one call is: rows of d values, each normalized on its own. */
+#ifndef NORMSCOPE_NORM_H
+#define NORMSCOPE_NORM_H
+
+#include <stddef.h>
+
+typedef enum { FLOAT32, FLOAT64, FLOAT16, BFLOAT16 } Storage;
+
+typedef struct {
+    char *at;         /* the first row; NULL where there are none */
+    ptrdiff_t stride; /* bytes from a row to the next */
+} Rows;
+
+typedef struct {
+    Storage storage;
+    ptrdiff_t count, d;
+    Rows x, residual, y, sum; /* residual and sum come together: y is the norm of the stored sum */
+    const void *gamma, *beta; /* (d,) in float32, for FLOAT64 in float64 */
+    double eps;
+    int center; /* LayerNorm; without, RMSNorm */
+    int stream; /* write past the cache */
+} Norm;
+
+/* Normalizes rows first to last - 1. One function for each instruction set and storage; their bits are the same. */
+typedef void NormRows(const Norm *norm, ptrdiff_t first, ptrdiff_t last);
+
+extern NormRows *const portable_rows[4];
+#ifdef __x86_64__
+extern NormRows *const avx2_rows[4], *const avx512_rows[4];
+#endif
+
+static inline size_t bytes_of(Storage storage)
+{
+    return storage == FLOAT64 ? 8 : storage == FLOAT32 ? 4 : 2;
+}
+
+#endif

@@ -1,0 +1,160 @@
+/* Which instructions, how many threads, which stores, and why. */
+#include "plan.h"
+
+#include <string.h>
+#include <unistd.h>
+#ifdef __x86_64__
+#include <cpuid.h>
+#endif
+
+#include "pool.h"
+
+/* Below this, another thread takes longer to wake than it saves. */
+static const size_t WORTH_A_THREAD = 200 << 10;
+
+static const char *forced_instructions, *forced_stores;
+
+static int portable_works(void) { return 1; }
+
+#ifdef __x86_64__
+static int avx2_works(void)
+{
+    unsigned a, b, c = 0, d;
+    int f16c = __get_cpuid(1, &a, &b, &c, &d) && c & bit_F16C;
+    return f16c && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+}
+
+static int avx512_works(void)
+{
+    return avx2_works() && __builtin_cpu_supports("avx512f");
+}
+#endif
+
+/* The best first. */
+static const struct {
+    const char *name, *reason;
+    int (*works)(void);
+    NormRows *const *rows;
+    BackwardBlock *const *backward;
+    int streams;
+} SETS[] = {
+#ifdef __x86_64__
+    {"avx512", "the processor has AVX-512", avx512_works, avx512_rows, avx2_backward, 1},
+    {"avx2", "the processor has AVX2, FMA and F16C", avx2_works, avx2_rows, avx2_backward, 1},
+#endif
+    {"portable", "no faster instructions are known for this processor", portable_works, portable_rows, portable_backward, 0},
+};
+enum { COUNT = sizeof SETS / sizeof *SETS };
+
+/* A processor is asked once: a virtual machine takes microseconds to answer. */
+static int set_works(int set)
+{
+    static signed char known[COUNT];
+    if (!known[set])
+        known[set] = SETS[set].works() ? 1 : -1;
+    return known[set] > 0;
+}
+
+static int set_named(const char *name)
+{
+    for (int i = 0; i < COUNT; i++)
+        if (!strcmp(SETS[i].name, name))
+            return set_works(i) ? i : -1;
+    return -1;
+}
+
+static int best_set(void)
+{
+    int i = 0;
+    while (!set_works(i))
+        i++;
+    return i;
+}
+
+/* Bytes of the last cache; a modest guess where the system does not say. */
+static size_t last_cache(void)
+{
+    static size_t known;
+    long bytes = 0;
+    if (known)
+        return known;
+#ifdef _SC_LEVEL3_CACHE_SIZE
+    bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
+#endif
+    return known = bytes > 0 ? (size_t)bytes : 8 << 20;
+}
+
+static void plan_threads(Plan *plan, const Norm *norm, int threads, size_t moved)
+{
+    if (threads)
+        plan->why_threads = "as asked";
+    else if (moved < WORTH_A_THREAD) {
+        threads = 1;
+        plan->why_threads = "under 200 KB read and written: another thread would take longer to wake";
+    } else {
+        threads = pool_cores();
+        plan->why_threads = "one for each processor that the process may use";
+    }
+    if (threads > norm->count) {
+        threads = norm->count ? (int)norm->count : 1;
+        plan->why_threads = "one for each row: a row is one thread's";
+    }
+    plan->threads = threads;
+}
+
+static void plan_stores(Plan *plan, Norm *norm, int streams, size_t written)
+{
+    const Rows *y = &norm->y;
+    norm->stream = 0;
+    if (!streams)
+        plan->why_stores = "these instructions have no other";
+    else if (forced_stores) {
+        norm->stream = !strcmp(forced_stores, "streaming");
+        plan->why_stores = "forced";
+    } else if (y->at && (y->at == norm->x.at || y->at == norm->residual.at))
+        plan->why_stores = "in place: what is written is in the cache already";
+    else if (bytes_of(norm->storage) == 2)
+        plan->why_stores = "16 bits: converting takes longer than the way through the cache";
+    else if (written < last_cache() / 4)
+        plan->why_stores = "the output is smaller than a quarter of the last cache, and is likely read from there";
+    else {
+        norm->stream = 1;
+        plan->why_stores = "the output is a quarter of the last cache or more: it is written past it";
+    }
+    plan->stores = norm->stream ? "streaming" : "plain";
+}
+
+Plan plan_norm(Norm *norm, int threads)
+{
+    size_t bytes = (size_t)norm->count * (size_t)norm->d * bytes_of(norm->storage);
+    size_t arrays = norm->residual.at ? 2 : 1;
+    int set = forced_instructions ? set_named(forced_instructions) : best_set();
+    Plan plan = {
+        .instructions = SETS[set].name,
+        .why_instructions = forced_instructions ? "forced" : SETS[set].reason,
+        .rows = SETS[set].rows[norm->storage],
+        .backward = SETS[set].backward[norm->storage],
+    };
+    plan_threads(&plan, norm, threads, 2 * arrays * bytes);
+    plan_stores(&plan, norm, SETS[set].streams, arrays * bytes);
+    return plan;
+}
+
+int plan_supports(const char *instructions)
+{
+    return set_named(instructions) >= 0;
+}
+
+int plan_force(const char *instructions, const char *stores)
+{
+    static const char *const STORES[] = {"plain", "streaming"};
+    const char *known = NULL;
+    for (int i = 0; stores && i < 2; i++)
+        if (!strcmp(stores, STORES[i]))
+            known = STORES[i];
+    if ((instructions && !plan_supports(instructions)) || (stores && !known))
+        return 0;
+    forced_instructions = instructions ? SETS[set_named(instructions)].name : NULL;
+    forced_stores = known;
+    return 1;
+}

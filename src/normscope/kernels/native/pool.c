@@ -1,0 +1,164 @@
+/* The pool: jobs stand in a list, helpers join them, and whoever brought a job works on it too. So a job ends even
+ * where no helper comes, and several threads may bring jobs at once. One lock suffices: parts are large. */
+#define _GNU_SOURCE
+#include "pool.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <unistd.h>
+#ifdef __linux__
+#include <sched.h>
+#endif
+
+typedef struct Job {
+    Part *part;
+    void *work;
+    ptrdiff_t next, parts;
+    int wanted;         /* helpers that may still join */
+    atomic_int helping; /* those at work */
+    struct Job *older;
+} Job;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t work_came = PTHREAD_COND_INITIALIZER, helper_left = PTHREAD_COND_INITIALIZER;
+static Job *jobs;
+static atomic_uint brought; /* how many jobs there were */
+static int helpers;
+
+/* Some 20 microseconds: what is likely to come at once is not worth a sleep. */
+enum { GLANCES = 400 };
+
+static void pause_a_moment(void)
+{
+#ifdef __x86_64__
+    __builtin_ia32_pause();
+#elif defined __aarch64__
+    __asm__ volatile("isb");
+#endif
+}
+
+static void work_on(Job *job)
+{
+    while (job->next < job->parts) {
+        ptrdiff_t part = job->next++;
+        pthread_mutex_unlock(&lock);
+        job->part(job->work, part);
+        pthread_mutex_lock(&lock);
+    }
+}
+
+static Job *job_to_join(void)
+{
+    Job *job = jobs;
+    while (job && !(job->wanted && job->next < job->parts))
+        job = job->older;
+    return job;
+}
+
+static void wait_for_work(void)
+{
+    unsigned seen = brought;
+    pthread_mutex_unlock(&lock);
+    for (int i = 0; i < GLANCES && brought == seen; i++)
+        pause_a_moment();
+    pthread_mutex_lock(&lock);
+    while (brought == seen)
+        pthread_cond_wait(&work_came, &lock);
+}
+
+static void wait_for_helpers(Job *job)
+{
+    pthread_mutex_unlock(&lock);
+    for (int i = 0; i < GLANCES && job->helping; i++)
+        pause_a_moment();
+    pthread_mutex_lock(&lock);
+    while (job->helping)
+        pthread_cond_wait(&helper_left, &lock);
+}
+
+static void *help(void *unused)
+{
+    pthread_mutex_lock(&lock);
+    for (;;) {
+        Job *job = job_to_join();
+        if (job) {
+            job->wanted--;
+            job->helping++;
+            work_on(job);
+            if (--job->helping == 0)
+                pthread_cond_broadcast(&helper_left);
+        } else
+            wait_for_work();
+    }
+    return unused;
+}
+
+/* A forked child has the forking thread alone: no helper, and nobody who waits for a job. */
+static void before_fork(void) { pthread_mutex_lock(&lock); }
+static void in_parent(void) { pthread_mutex_unlock(&lock); }
+static void in_child(void)
+{
+    pthread_mutex_init(&lock, NULL);
+    pthread_cond_init(&work_came, NULL);
+    pthread_cond_init(&helper_left, NULL);
+    jobs = NULL;
+    helpers = 0;
+}
+
+static void start_helper(void)
+{
+    static int watches_forks;
+    pthread_t thread;
+    sigset_t all, before;
+    if (!watches_forks)
+        watches_forks = pthread_atfork(before_fork, in_parent, in_child) == 0;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are for the program's own threads */
+    if (watches_forks && pthread_create(&thread, NULL, help, NULL) == 0) {
+        pthread_detach(thread);
+        helpers++;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+static void withdraw(Job *job)
+{
+    Job **at = &jobs;
+    while (*at != job)
+        at = &(*at)->older;
+    *at = job->older;
+}
+
+void pool_run(Part *part, void *work, ptrdiff_t parts, int threads)
+{
+    if (threads < 2 || parts < 2) {
+        for (ptrdiff_t i = 0; i < parts; i++)
+            part(work, i);
+        return;
+    }
+    Job job = {.part = part, .work = work, .parts = parts, .wanted = threads - 1};
+    pthread_mutex_lock(&lock);
+    for (int missing = threads - 1 - helpers; missing > 0; missing--)
+        start_helper();
+    job.older = jobs;
+    jobs = &job;
+    brought++;
+    for (int i = 1; i < threads; i++)
+        pthread_cond_signal(&work_came);
+    work_on(&job);
+    withdraw(&job);
+    wait_for_helpers(&job);
+    pthread_mutex_unlock(&lock);
+}
+
+int pool_cores(void)
+{
+#ifdef __linux__
+    cpu_set_t allowed;
+    if (sched_getaffinity(0, sizeof allowed, &allowed) == 0)
+        return CPU_COUNT(&allowed);
+#endif
+    long online = sysconf(_SC_NPROCESSORS_ONLN);
+    return online > 0 ? (int)online : 1;
+}

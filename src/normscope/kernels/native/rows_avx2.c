@@ -1,0 +1,10 @@
+/* The rows of every storage type, in AVX2. */
+#ifdef __x86_64__
+#include "rows_common.h"
+
+#include "lanes_avx2.h"
+
+#include "rows_of_all.h"
+
+NormRows *const avx2_rows[4] = {rows_float32, rows_float64, rows_float16, rows_bfloat16};
+#endif

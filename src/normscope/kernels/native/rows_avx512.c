@@ -1,0 +1,10 @@
+/* The rows of every storage type, in AVX-512. */
+#ifdef __x86_64__
+#include "rows_common.h"
+
+#include "lanes_avx512.h"
+
+#include "rows_of_all.h"
+
+NormRows *const avx512_rows[4] = {rows_float32, rows_float64, rows_float16, rows_bfloat16};
+#endif

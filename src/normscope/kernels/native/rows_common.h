@@ -1,0 +1,53 @@
+/* What rows.h needs once, whatever the type. */
+#include <float.h>
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "norm.h"
+#include "storage.h"
+
+#define PASTE_(a, b) a##_##b
+#define PASTE(a, b) PASTE_(a, b)
+
+enum { BLOCK_float = 32, BLOCK_double = 16 }; /* cells: two lines of the cache, whatever a vector holds */
+
+/* Bytes that are asked for before they are read: about what memory sends in the time that it takes to answer. */
+#ifndef AHEAD
+enum { AHEAD = 2048 };
+#endif
+
+/* Squares and variances between which nothing that matters overflows or vanishes. */
+static const double LARGEST_float = 1e37, SMALLEST_float = 1e-24;
+static const double LARGEST_double = 1e300, SMALLEST_double = 1e-280;
+
+static inline float widen_float32(float a) { return a; }
+static inline float narrow_float32(float a) { return a; }
+static inline double widen_float64(double a) { return a; }
+static inline double narrow_float64(double a) { return a; }
+static inline float widen_float16(uint16_t a) { return from_float16(a); }
+static inline uint16_t narrow_float16(float a) { return to_float16(a); }
+static inline float widen_bfloat16(uint16_t a) { return from_bfloat16(a); }
+static inline uint16_t narrow_bfloat16(float a) { return to_bfloat16(a); }
+
+/* Halves first, as everywhere. */
+static inline double total(const double a[8])
+{
+    return ((a[0] + a[4]) + (a[2] + a[6])) + ((a[1] + a[5]) + (a[3] + a[7]));
+}
+
+/* A power of two, so that scaling by it rounds nothing; 1 for what is no number. */
+static inline double power_below(double a)
+{
+    int exponent;
+    if (!(a > 0 && a <= DBL_MAX))
+        return 1;
+    frexp(a, &exponent);
+    return ldexp(1, exponent - 1);
+}
+
+/* An eps that would shrink to 0 is still there: it alone keeps a constant row from 0 / 0. */
+static inline double scaled_eps(double eps, double scale)
+{
+    return eps > 0 ? fmax(eps * scale * scale, DBL_MIN) : 0;
+}
