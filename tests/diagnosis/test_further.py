@@ -165,14 +165,14 @@ NAMED = {
     rows_as_they_are: {"rows-beyond-block"},
     rows_share: {"rows-beyond-block"},
     lost_in_copy: {"wrong-on-permuted-view"},
-    lost_cells: {"wrong-on-permuted-view"},
+    lost_cells: {"wrong-for-strided"},
     variance_twice: {"variance-scaled"},
     own_variance_of_all: {"variance-over-wrong-axes"},
     mean_of_columns: {"mean-over-wrong-axes"},
     residual: {"residual-added"},
     no_tail: {"tail-ignored"},
     guarded: {"eps-missing"},
-    beta_alone: {"output-ignores-x"},
+    beta_alone: {"constant-output"},
     own_eps: {"eps-fixed"},
     own_tiny_eps: {"eps-fixed"},
     own_eps_outside: {"correction-1", "eps-outside-root", "eps-fixed"},
@@ -181,11 +181,15 @@ NAMED = {
 }
 
 
+WITHOUT_FORMULA = {"constant-output", "wrong-for-strided"}  # what is computed is not claimed
+
+
 @pytest.mark.parametrize("function", NAMED, ids=lambda function: function.__name__)
 def test_what_is_seen_on_few_inputs_alone_is_named(function):
     made = judge(Local(function), ns.layer_norm())
     assert (made.verdict, set(made.ids)) == ("mistake", NAMED[function]), made
-    assert all(finding.evidence and finding.fix and finding.formula and finding.input for finding in made.findings)
+    assert all(finding.evidence and finding.fix and finding.input for finding in made.findings)
+    assert all(finding.formula for finding in made.findings if finding.id not in WITHOUT_FORMULA)
 
 
 @pytest.mark.parametrize(
@@ -333,7 +337,7 @@ def test_a_function_without_eps_is_shown_with_the_norms_own():
     finding = judge(Local(own_eps), ns.layer_norm()).findings[0]
     given = {name: np.array(finding.input[name]) for name in ("x", "gamma", "beta", "expected")}
     there = norm(given["x"], given["gamma"], given["beta"], 1e-5)
-    assert finding.input["eps"] == 1e-5
+    assert "eps" not in finding.input
     assert np.allclose(given["expected"], there, rtol=1e-4)
 
 

@@ -71,7 +71,6 @@ SCALES: Mapping[str, Form] = {
     "exp(gamma)": Form("exp(gamma)", lambda g, b: _exp(g)),
     "gamma + beta": Form("(gamma + beta)", lambda g, b: g + b),
     "gamma beta": Form("gamma * beta", lambda g, b: g * b),
-    "0": Form("0", lambda g, b: 0.0),
 }
 SHIFTS: Mapping[str, Form] = {
     "beta": Form("+ beta", lambda g, b: b),

@@ -427,7 +427,6 @@ SCALE_WORDS: Mapping[str, tuple[str, str]] = {
     "exp(gamma)": ("scale-exponential", "exp(gamma) scales"),
     "gamma + beta": ("scale-plus-beta", "gamma + beta scales"),
     "gamma beta": ("scale-times-beta", "gamma * beta scales"),
-    "0": ("output-ignores-x", "xhat does not enter the output"),
 }
 SHIFT_WORDS: Mapping[str, tuple[str, str]] = {
     "0": ("shift-missing", "beta is never added"),

@@ -198,9 +198,7 @@ class Forward(Examination):
             answers = self.answers(probes)
             if answers is not None:
                 sets.append(list(zip(probes, answers, strict=True)))
-        forms = affine_forms(base, sets, level)
-        forms.sort(key=lambda form: form[0] != "0")  # fits only where xhat is 0, as every other factor does too
-        return forms[:FORMS_TRIED] if sets else None
+        return affine_forms(base, sets, level)[:FORMS_TRIED] if sets else None
 
     def _keeps_center(self) -> bool | None:
         """The fourth instrument: whether y stays when a constant is added to x; None where that says nothing."""

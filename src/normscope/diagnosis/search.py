@@ -20,7 +20,6 @@ from .probes import Probe
 
 Asked = tuple[Probe, Any]  # a probe and the y that came back
 MOST = 4  # explanations that are kept
-STILL = (("1", "0"), ("0", "0"))  # factor and summand, where no answer moves with gamma or beta
 NEAR = 2e-3  # of the largest answer: what a definition may be off on the screening probe
 ROUNDINGS = 8  # on the way to a cell
 
@@ -381,10 +380,10 @@ class _Lines:
         import numpy as np
 
         factor, more = self.scales[scale], self.shifts[shift]
-        if factor is None or more is None or (not self.moves and (scale, shift) not in STILL):
+        if factor is None or more is None or (not self.moves and (scale, shift) != ("1", "0")):
             return False
         with np.errstate(all="ignore"):
-            xhat = (self.y[0] - more[0]) / factor[0] if scale != "0" else self.y[0] * 0
+            xhat = (self.y[0] - more[0]) / factor[0]
             made = xhat * factor
             lost = (np.abs(self.y[0]) + np.abs(more[0])) * np.abs(factor / factor[0])  # where the shift hides xhat
             room = 2.0**10 * UNIT[computed] * (np.abs(made) + np.abs(more) + np.abs(self.y) + np.nan_to_num(lost))
