@@ -35,7 +35,7 @@ def _asking(norm: Norm, shape: tuple[int, ...], storage: str) -> Html:
 
 def section(*body: Html) -> Html:
     """The place for a measurement, a region of the page; `hands`: a page without a server has no use for it."""
-    drawn = el("section", el("h2", "Measured on this machine"), *body, id=ID, class_="ledger measured hands")
+    drawn = el("section", el("h3", "Measured on this machine"), *body, id=ID, class_="ledger measured hands")
     return region(drawn, ID)
 
 
