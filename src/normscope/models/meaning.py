@@ -56,8 +56,9 @@ class Meaning:
     sizes    the size of every axis
     fixed    the axes whose size is the model's, not chosen here
     given    the tensor of each parameter
-    faults   what is wrong with the graph as it stands, in words
+    faults   what is wrong with the graph as it stands, by key of `recognise.WORDS`
     nodes    the places of the nodes that say it
+    shapes   by place of a node that gives a shape, the sizes that come out of it
     """
 
     program: Program
@@ -68,6 +69,7 @@ class Meaning:
     given: tuple[tuple[str, str], ...] = field(compare=False)
     faults: tuple[str, ...]
     nodes: tuple[int, ...] = field(compare=False)
+    shapes: tuple[tuple[int, tuple[int, ...]], ...] = field(compare=False)
 
 
 @dataclass
@@ -227,7 +229,16 @@ class Reading:
         given = tuple(zip((name for name, _ in program.inputs if name != "x"), given_by, strict=True))
         sizes = tuple((axis, self.layout.sizes[axis]) for axis in axes)
         fixed = frozenset(axis for axis in axes if axis in self.layout.fixed)
-        return Meaning(program, y, dims, sizes, fixed, given, tuple(self.faults), tuple(sorted(nodes)))
+        places = tuple(sorted(nodes))
+        return Meaning(program, y, dims, sizes, fixed, given, tuple(self.faults), places, tuple(self._shapes(places)))
+
+    def _shapes(self, places: Sequence[int]) -> Iterator[tuple[int, tuple[int, ...]]]:
+        """What the shape inputs of reshapes come to: they may be made of tensors outside the region."""
+        for at in places:
+            node = self.graph.nodes[at]
+            value = self.values[node.output[0]]
+            if node.op_type in ("Reshape", "Expand") and isinstance(value, Tensor):
+                yield at, tuple(self.layout.size(dim) for dim in value.dims)
 
     def _needed(self, y: str) -> set[str]:
         needed = {y}
@@ -262,11 +273,6 @@ def plain_names(program: Program, y: str) -> tuple[Program, str]:
     return Program(program.axes, inputs, steps), named[y]
 
 
-def readings(graph: Graph, x: str, shape: Sequence[Dim], rules: Mapping[str, Rule]) -> "Attempts":
-    """Reads of what begins at x."""
-    return Attempts(graph, x, tuple(shape), rules)
-
-
 class Attempts:
     """Reads what begins at x, anew whenever an axis has to be split or has another size."""
 
@@ -297,11 +303,13 @@ class Attempts:
             except Again as again:
                 if again.axis.startswith(FREE):
                     return None
-                self._change(again.axis, again.sizes)
+                self._change(again.axis, again.sizes, again.told)
                 self._reading = self._fresh()
         return None
 
-    def _change(self, axis: str, sizes: tuple[int, ...]) -> None:
+    def _change(self, axis: str, sizes: tuple[int, ...], told: bool) -> None:
+        if told:
+            self._fixed.add(axis)
         if len(sizes) == 1:
             self._sizes[axis] = sizes[0]
             return
@@ -315,8 +323,3 @@ class Attempts:
             self._sizes[name] = size
             if is_fixed:
                 self._fixed.add(name)
-
-
-def outputs_of(node: Any) -> Iterator[str]:
-    """The tensors that a node makes."""
-    yield from (name for name in node.output if name)

@@ -238,6 +238,12 @@ def _made(
     return y + given[roles["beta"]] if "beta" in roles else y
 
 
+def made_by(found: Recognised, sizes: Mapping[str, int], given: Arrays) -> Any:
+    """What the norm that was found makes of x and the parameters, each an array of the program's full rank."""
+    candidate = _Candidate(found.norm, found.program, found.norm.eps or Fraction(0), "")
+    return _made(candidate, sizes, given, {role: name for name, role in found.roles}, found.offset)
+
+
 def _close(made: Any, y: Any) -> bool:
     import numpy as np
 

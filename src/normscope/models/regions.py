@@ -24,12 +24,13 @@ class Clash(Unreadable):
 
 
 class Again(Exception):
-    """Begin anew: an axis is split into these sizes, or has another size."""
+    """Begin anew: an axis is split into these sizes, or has another size. `told`: the model itself says so."""
 
-    def __init__(self, axis: str, sizes: tuple[int, ...]) -> None:
+    def __init__(self, axis: str, sizes: tuple[int, ...], told: bool = False) -> None:
         super().__init__(axis)
         self.axis = axis
         self.sizes = sizes
+        self.told = told
 
 
 @dataclass
@@ -98,7 +99,7 @@ class Layout:
         others = self.size(dim) // prod(self.sizes[axis] for axis in open_axes)
         if len(open_axes) != 1 or wanted % others:
             raise Unreadable(f"{dim} is not of size {wanted}")
-        raise Again(open_axes[0], (wanted // others,))
+        raise Again(open_axes[0], (wanted // others,), told=True)
 
     def reshaped(self, dims: Dims, target: Sequence[int | None]) -> Dims:
         """The dimensions after a reshape to these sizes; None is a size that is not known.
