@@ -1,6 +1,6 @@
 """The norm as people would write it: by its constructor where one has this pattern, else with plain axis names."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import replace
 from itertools import groupby
 
@@ -12,10 +12,11 @@ from .regions import Dims
 KEPT = ("B", "S", "T", "U", "V", "W")
 IMAGE = {3: ("N", "C", "L"), 4: ("N", "C", "H", "W"), 5: ("N", "C", "D", "H", "W")}
 
-Places = tuple[tuple[int, ...], ...]
+Spots = frozenset[tuple[int, int]]  # a dimension's place, and an axis's in it
+Structure = tuple[tuple[int, ...], Spots, Spots]  # how many axes each dimension has; which are reduced; gamma's
 
 
-def canonical(norm: Norm, dims: Dims, sizes: Mapping[str, int], fixed: Sequence[str] | frozenset[str]) -> Norm:
+def canonical(norm: Norm, dims: Dims, sizes: Mapping[str, int], fixed: Set[str]) -> Norm:
     """A norm over a program's axes, by the names that people use.
 
     dims   the axes of each dimension of x
@@ -27,7 +28,7 @@ running=False, sizes=(('d', 8),), name='LayerNorm')
     """
     dims, sizes, norm, known = _joined(norm, dims, sizes, set(fixed))
     for named in _constructed(norm, dims, sizes, known):
-        if _structure(named, len(dims)) == _own_structure(norm, dims):
+        if _structure(named, len(dims)) == _places(dims, norm.over, norm.param_axes):
             return _like(named, norm)
     return _written(norm, dims, sizes, known)
 
@@ -75,13 +76,9 @@ def _constructed(norm: Norm, dims: Dims, sizes: Mapping[str, int], known: set[st
     has_affine = norm.affine is not None
     over = [axis for dim in dims for axis in dim if axis in norm.over]
     counts = [sizes[axis] for axis in over] if known.issuperset(over) else None
-    features = counts if counts is not None and over else (None if len(over) == 1 else None)
-    if norm.center and norm.running is False and features is not None:
-        yield layer_norm(features, elementwise_affine=has_affine)
-    if norm.center and not norm.running and features is None and len(over) == 1:
-        yield layer_norm(None, elementwise_affine=has_affine)
-    if not norm.center and (features is not None or len(over) == 1):
-        yield rms_norm(features, elementwise_affine=has_affine)
+    if counts or len(over) == 1:
+        trailing = layer_norm if norm.center else rms_norm
+        yield trailing(counts, elementwise_affine=has_affine)
     if norm.center and len(dims) > 1 and len(dims[1]) == 1:
         channels = sizes[dims[1][0]] if dims[1][0] in known else None
         yield instance_norm(channels, affine=has_affine)
@@ -92,7 +89,7 @@ def _constructed(norm: Norm, dims: Dims, sizes: Mapping[str, int], known: set[st
         yield group_norm(sizes[groups], channels, affine=has_affine)
 
 
-def _structure(norm: Norm, rank: int) -> tuple[Places, frozenset[tuple[int, int]], frozenset[tuple[int, int]]] | None:
+def _structure(norm: Norm, rank: int) -> Structure | None:
     try:
         fitted = norm.fit(rank)
     except NormscopeError:
@@ -100,25 +97,18 @@ def _structure(norm: Norm, rank: int) -> tuple[Places, frozenset[tuple[int, int]
     return _places(fitted.layout.dims, fitted.over, fitted.param_axes)
 
 
-def _own_structure(
-    norm: Norm, dims: Dims
-) -> tuple[Places, frozenset[tuple[int, int]], frozenset[tuple[int, int]]]:
-    return _places(dims, norm.over, norm.param_axes)
-
-
-def _places(
-    dims: Dims, over: Axes, affine: Axes
-) -> tuple[Places, frozenset[tuple[int, int]], frozenset[tuple[int, int]]]:
+def _places(dims: Dims, over: Axes, affine: Axes) -> Structure:
     """Where the axes stand, whatever they are called."""
     at = {axis: (place, inner) for place, dim in enumerate(dims) for inner, axis in enumerate(dim)}
-    shape = tuple(tuple(range(len(dim))) for dim in dims)
+    shape = tuple(map(len, dims))
     return shape, frozenset(at[axis] for axis in over), frozenset(at[axis] for axis in affine)
 
 
 def _written(norm: Norm, dims: Dims, sizes: Mapping[str, int], known: set[str]) -> Norm:
     """The norm by a pattern of its own."""
     names = _names(norm, dims)
-    named = Pattern(tuple(tuple(names[axis] for axis in dim) for dim in dims if dim), tuple(map(names.get, norm.over)))  # type: ignore[arg-type]
+    over = tuple(names[axis] for axis in norm.over)
+    named = Pattern(tuple(tuple(names[axis] for axis in dim) for dim in dims if dim), over)
     affine = " ".join(names[axis] for axis in norm.param_axes) or None
     given = {names[axis]: sizes[axis] for axis in (*norm.over, *norm.param_axes) if axis in known}
     return replace(norm, pattern=str(named), affine=affine, sizes=given, name=_kind(norm))
@@ -136,7 +126,7 @@ def _kind(norm: Norm) -> str:
 
 
 def _names(norm: Norm, dims: Dims) -> dict[str, str]:
-    """A name for every axis: the letters of images where the channels are reduced or kept alone, else those of tokens."""
+    """A name for every axis: the letters of images where other axes than the last are reduced, else those of tokens."""
     flat = [axis for dim in dims for axis in dim]
     split = [dim for dim in dims if len(dim) == 2]
     if len(dims) in IMAGE and len(flat) == len(dims) and norm.over != (flat[-1],):

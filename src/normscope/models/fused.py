@@ -10,8 +10,9 @@ from typing import Any
 
 from ..norm import Norm, batch_norm, group_norm, instance_norm, layer_norm, rms_norm
 from .graph import Dim, Graph
+from .inputs import attributes
 from .meaning import Known, Meant, Reading, Rule, Tensor
-from .operators import RULES, attributes, reduced
+from .operators import RULES, reduced
 from .recognise import as_written
 from .regions import Unreadable
 
@@ -89,9 +90,22 @@ def _is_neutral(graph: Graph, given: Mapping[str, str]) -> bool:
     return all(_is_number(graph, given[role], value) for role, value in values.items() if role in given)
 
 
-def _is_written_in(graph: Graph, given: Mapping[str, str]) -> bool:
-    """Whether the parameters are constants of the graph's code, not tensors of the model's weights."""
-    return all(graph.maker.get(each) is not None for each in given.values())
+def _is_none(graph: Graph, given: Mapping[str, str], center: bool) -> bool:
+    """Whether the parameters stand for none: ones that the graph's code writes, or a LayerNorm's without a beta.
+
+    The operator must have a gamma. A layer that was never trained has ones too, but as weights, and zeros beside.
+    """
+    if not _is_neutral(graph, given):
+        return False
+    written = all(graph.maker.get(each) is not None for each in given.values())
+    return written or (center and "beta" not in given)
+
+
+def _without_written_zero(graph: Graph, given: dict[str, str]) -> dict[str, str]:
+    """The parameters less a beta that a Constant of zeros stands for, as PyTorch's exporter writes bias=False."""
+    beta = given.get("beta", "")
+    is_zero = beta and graph.maker.get(beta) is not None and _is_number(graph, beta, 0)
+    return {role: name for role, name in given.items() if role != "beta" or not is_zero}
 
 
 def _sizes(shape: Sequence[Dim] | None) -> list[int] | None:
@@ -105,14 +119,13 @@ def _trailing(center: bool, beta: int, gamma: int = 1, eps: float = 1e-5, axis: 
 
     def read(graph: Graph, node: Any) -> Fused:
         given = _given(graph, node, gamma=gamma, beta=beta) if beta else _given(graph, node, gamma=gamma)
+        given = _without_written_zero(graph, given)
         shape = graph.shape(node.input[0])
         start = attributes(node).get("axis", axis)
         scale = graph.shape(given["gamma"]) if "gamma" in given else None
         count = _count(start, shape, scale)
         features = _sizes(shape[-count:] if shape is not None and count else None) or _sizes(scale)
-        has_affine = bool(given) and not (
-            _is_neutral(graph, given) and (_is_written_in(graph, given) or (center and "beta" not in given))
-        )
+        has_affine = bool(given) and not _is_none(graph, given, center)
         if features is None and count > 1:
             names = " ".join(f"d{at}" for at in range(1, count + 1))
             norm = Norm(f"... [{names}]", names if has_affine else None, center=center, shift=bool(beta))

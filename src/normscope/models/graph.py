@@ -145,13 +145,14 @@ def graphs(path: str | Path) -> Iterator[Graph]:
 def _parsed(path: Path) -> Any:
     try:
         import onnx
-        from google.protobuf.message import DecodeError
     except ImportError:
         raise OnnxMissing(ONNX_NEEDED) from None
     model = onnx.ModelProto()
     try:
         model.ParseFromString(skeleton(path))
-    except (DecodeError, RecursionError):
+    except FileError:
+        raise
+    except Exception:  # protobuf's errors are another library's
         raise FileError(f"{path.name} is no ONNX model: its bytes are no protobuf message of one.") from None
     if not model.HasField("graph"):
         raise FileError(f"{path.name} is no ONNX model: it has no graph.")

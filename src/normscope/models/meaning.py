@@ -6,19 +6,18 @@ from elsewhere is nan.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
 from ..axes import Axes, order
 from ..errors import NormscopeError
 from ..program import Arg, Builder, Program
-from .graph import Dim, Graph
-from .regions import FREE, Again, Clash, Dims, Layout, Unreadable
+from .graph import Graph
+from .plain import plain_names
+from .regions import FREE, Clash, Dims, Layout, Unreadable
 
-OPEN = (13, 17, 19, 23, 29, 31)  # sizes for the dimensions that a model leaves open: rare in its own numbers
 MOST_NODES = 300  # of one region
-MOST_TRIES = 24
 FEW = 64  # cells of a constant that is computed with here
 
 
@@ -135,7 +134,7 @@ class Reading:
         if "float" in dtype and size > 1:
             return self._parameter(name)
         array = self.graph.array(name) if size <= FEW else None
-        if array is None or array.dtype.kind not in "biuf" and "float" not in dtype:
+        if array is None or (array.dtype.kind not in "biuf" and "float" not in dtype):
             return None
         return Known(np.asarray(array, np.float64), "float" not in dtype)
 
@@ -225,8 +224,9 @@ class Reading:
         except NormscopeError as error:
             raise Unreadable(str(error)) from None
         program, y = plain_names(program, y)
-        given_by = tuple(self.given[term][0] for term in inputs if term != "x")
-        given = tuple(zip((name for name, _ in program.inputs if name != "x"), given_by, strict=True))
+        given = tuple(
+            (name, self.given[term][0]) for (name, _), term in zip(program.inputs, inputs, strict=True) if term != "x"
+        )
         sizes = tuple((axis, self.layout.sizes[axis]) for axis in axes)
         fixed = frozenset(axis for axis in axes if axis in self.layout.fixed)
         places = tuple(sorted(nodes))
@@ -253,73 +253,3 @@ def number(known: Known) -> Tensor:
     if known.cells.size != 1 or known.cells.flat[0] - known.cells.flat[0] != 0:
         raise Unreadable("not a single known number")
     return Tensor(Fraction(float(known.cells.flat[0])), ((),) * known.cells.ndim)
-
-
-def plain_names(program: Program, y: str) -> tuple[Program, str]:
-    """The program with its parameters and steps counted from 0, so that equal ones compare equal."""
-    params = (name for name, _ in program.inputs if name != "x")
-    named = {"x": "x"} | {name: f"p{at}" for at, name in enumerate(params)}
-    named |= {step.name: f"s{at}" for at, step in enumerate(program.steps)}
-    steps = tuple(
-        replace(
-            step,
-            name=named[step.name],
-            into=named[step.name],
-            args=tuple(named[arg] if isinstance(arg, str) else arg for arg in step.args),
-        )
-        for step in program.steps
-    )
-    inputs = tuple((named[name], axes) for name, axes in program.inputs)
-    return Program(program.axes, inputs, steps), named[y]
-
-
-class Attempts:
-    """Reads what begins at x, anew whenever an axis has to be split or has another size."""
-
-    def __init__(self, graph: Graph, x: str, shape: tuple[Dim, ...], rules: Mapping[str, Rule]) -> None:
-        self._graph, self._x, self._rules = graph, x, rules
-        self._dims: list[list[str]] = [[f"a{at}"] for at in range(len(shape))]
-        spare = iter(OPEN * len(shape))
-        self._sizes = {
-            f"a{at}": dim if isinstance(dim, int) and dim > 0 else next(spare) for at, dim in enumerate(shape)
-        }
-        self._fixed = {f"a{at}" for at, dim in enumerate(shape) if isinstance(dim, int) and dim > 0}
-        self._reading = self._fresh()
-
-    def _fresh(self) -> Reading:
-        dims = tuple(map(tuple, self._dims))
-        made = Reading(self._graph, self._x, self._rules, dims, Layout(dict(self._sizes), set(self._fixed)))
-        made.values[self._x] = Tensor("x", dims)
-        made.from_x.add(self._x)
-        return made
-
-    def meaning(self, name: str) -> Meaning | None:
-        """The program from x to this tensor; None where it has no such meaning."""
-        for _ in range(MOST_TRIES):
-            try:
-                return self._reading.meaning(name)
-            except Unreadable:
-                return None
-            except Again as again:
-                if again.axis.startswith(FREE):
-                    return None
-                self._change(again.axis, again.sizes, again.told)
-                self._reading = self._fresh()
-        return None
-
-    def _change(self, axis: str, sizes: tuple[int, ...], told: bool) -> None:
-        if told:
-            self._fixed.add(axis)
-        if len(sizes) == 1:
-            self._sizes[axis] = sizes[0]
-            return
-        names = [f"{axis}x{at}" for at in range(len(sizes))]
-        is_fixed = axis in self._fixed
-        for dim in self._dims:
-            if axis in dim:
-                at = dim.index(axis)
-                dim[at : at + 1] = names
-        for name, size in zip(names, sizes, strict=True):
-            self._sizes[name] = size
-            if is_fixed:
-                self._fixed.add(name)

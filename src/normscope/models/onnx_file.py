@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from math import prod
-from os.path import commonprefix
 from pathlib import Path
 from typing import Any
 
@@ -91,8 +90,8 @@ def _of_region(graph: Graph, found: Region, is_fused: bool, run: bool) -> Found:
         offset=what.offset,
         dtype=graph.dtype(found.x),
         parameters=_summaries(graph, tensors),
-        evidence=tuple([*evidence, *_formats(graph, found), *filter(None, [outcome.evidence])]),
-        warnings=tuple([*faults, *filter(None, [outcome.warning])]),
+        evidence=(*evidence, *_formats(graph, found), *filter(None, [outcome.evidence])),
+        warnings=(*faults, *filter(None, [outcome.warning])),
         tensors={"x": found.x, "y": found.y} | tensors,
     )
 
@@ -126,8 +125,8 @@ def _of_operator(graph: Graph, at: int, node: Any, operator: Fused, run: bool) -
         offset=sources["gamma"][1] if "gamma" in sources else 0,
         dtype=graph.dtype(node.input[0]),
         parameters=_summaries(graph, tensors),
-        evidence=tuple([f"operator {node.op_type}", *operator.evidence, *filter(None, [outcome.evidence])]),
-        warnings=tuple([*(WORDS[key] for key in operator.faults), *filter(None, [outcome.warning])]),
+        evidence=(f"operator {node.op_type}", *operator.evidence, *filter(None, [outcome.evidence])),
+        warnings=(*(WORDS[key] for key in operator.faults), *filter(None, [outcome.warning])),
         tensors={"x": node.input[0], "y": node.output[0]} | tensors,
     )
 
@@ -138,7 +137,7 @@ def _part(graph: Graph, found: Region) -> Part:
     sizes = dict(meaning.sizes)
     feeds = {found.x: tuple(prod(sizes[axis] for axis in dim) for dim in meaning.dims)}
     for _, tensor in meaning.given:
-        feeds[tensor] = tuple(int(dim) for dim in graph.shape(tensor) or ())
+        feeds[tensor] = tuple(dim for dim in graph.shape(tensor) or () if isinstance(dim, int))
 
     def expected(cells: Mapping[str, Any]) -> Any:
         program = meaning.program
@@ -172,7 +171,7 @@ def _operator_part(graph: Graph, at: int, node: Any, operator: Fused) -> Part | 
         total = sum(each for name, each in cells.items() if name not in roles)
         given = {role: cells[name] for name, role in roles.items()}
         shaped = {role: each.reshape(_shape_of(norm, role, sizes)) for role, each in given.items()}
-        return trace(total, norm, **shaped)["y"]
+        return trace(total, norm, **shaped)["y"].reshape(full)
 
     return Part(graph, (at,), node.output[0], feeds, {}, expected, prod(sizes[axis] for axis in norm.over))
 
@@ -198,9 +197,9 @@ def _node_name(graph: Graph, at: int) -> str:
 
 def _where(graph: Graph, found: Region) -> str:
     """The path that the root's and the last node's names share; else the root's name."""
-    names = [graph.nodes[found.root].name, graph.nodes[graph.maker[found.y]].name]
-    shared = commonprefix(names).rpartition("/")[0].strip("/")
-    return graph.where + (shared or _node_name(graph, found.root))
+    root, last = (graph.nodes[at].name.split("/") for at in (found.root, graph.maker[found.y]))
+    shared = [one for one, other in zip(root[:-1], last[:-1], strict=False) if one == other]
+    return graph.where + ("/".join(shared).strip("/") or _node_name(graph, found.root))
 
 
 def _named_apart(norms: list[Found]) -> Iterator[Found]:

@@ -138,9 +138,7 @@ def _spreads(program: Program) -> list[float]:
     return [1.3, *(made for eps in small for made in (sqrt(eps), eps))]
 
 
-def _trial(
-    program: Program, y: str, sizes: Mapping[str, int], spread: float, seed: int
-) -> tuple[Arrays, Any]:
+def _trial(program: Program, y: str, sizes: Mapping[str, int], spread: float, seed: int) -> tuple[Arrays, Any]:
     """Random inputs and what the program makes of them."""
     given = _inputs(program, sizes, spread, seed)
     return given, _run(program, sizes, given)[y]
@@ -227,9 +225,7 @@ def _roles(norm: Norm, params: Sequence[str]) -> Iterator[dict[str, str]]:
             yield from (dict(zip(wanted, each, strict=True)) for each in permutations(params))
 
 
-def _made(
-    candidate: _Candidate, sizes: Mapping[str, int], given: Arrays, roles: Mapping[str, str], offset: int
-) -> Any:
+def _made(candidate: _Candidate, sizes: Mapping[str, int], given: Arrays, roles: Mapping[str, str], offset: int) -> Any:
     inputs = {"x": given["x"], "eps": float(candidate.eps)}
     inputs |= {role: given[name] for role, name in roles.items() if role.startswith("running")}
     y = _run(candidate.program, sizes, inputs)["xhat"]

@@ -1,12 +1,14 @@
-"""Where the norms of a graph are: from each root back to the x that it is the root of, and on to the last affine step."""
+"""Where the norms of a graph are: from each root back to the x that it is taken of, and on to the last affine step."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from .attempts import Attempts
 from .graph import Dim, Graph
-from .meaning import Attempts, Meaning, Rule
-from .operators import RULES, attributes
+from .inputs import attributes
+from .meaning import Meaning, Rule
+from .operators import RULES
 from .recognise import Recognised, recognised
 
 ROOTS = ("Sqrt", "Rsqrt", "ReduceL2")
@@ -161,9 +163,7 @@ def _furthest(graph: Graph, root: int, x: str, attempts: Attempts) -> Region | N
                 break
             continue
         found = Region(root, x, y, meaning, what)
-        if best is None or found.complete > best.complete:
-            best = found
-        elif found.complete == best.complete and _casts_back(graph, best.y, y, x):
+        if best is None or found.complete > best.complete or _casts_back(graph, best.y, y, x):
             best = found
         if best.complete[1:] == (1, 1):
             break

@@ -17,6 +17,7 @@ MOST_CELLS = 1 << 22  # of x that is run
 ROUNDING = {"float64": 2.0**-53, "float32": 2.0**-24, "float16": 2.0**-11}
 OPERATIONS = 16  # roundings of a cell beside those of the sums
 Kinds = tuple[tuple[tuple[int, ...], str], ...]  # the shape and the dtype of each tensor
+SHAPE = "shape of node "
 NEWEST_IR = 10  # of a model's format, that ONNX Runtimes of some years read
 
 
@@ -90,38 +91,46 @@ def _model(part: Part) -> bytes:
     """The nodes as a model of their own; tensors are counted, so that equal parts are equal bytes."""
     from onnx import helper, numpy_helper
 
-    nodes, made = [], {}
-    for at in part.nodes:
-        node = type(part.graph.nodes[at])()
-        node.CopyFrom(part.graph.nodes[at])
-        if at in part.shapes:
-            node.input[1] = f"shape {at}"
-            made[node.input[1]] = _shape_tensor(part.shapes[at])
-        nodes.append(node)
-    nodes = _needed(nodes, part.y)
-    names = {name: f"t{at}" for at, name in enumerate(part.feeds)}
-    inits = []
+    nodes = _needed([_copied(part, at) for at in part.nodes], part.y)
+    made = {name for node in nodes for name in node.output}
+    outside = (name for node in nodes for name in node.input if name and name not in made)
+    constants = [name for name in dict.fromkeys(outside) if name not in part.feeds]
+    names = {name: f"t{at}" for at, name in enumerate(dict.fromkeys([*part.feeds, *constants, *_outputs(nodes)]))}
+    tensors = [numpy_helper.from_array(_constant(part, name), names[name]) for name in constants]
     for node in nodes:
-        for name in [*node.input, *node.output]:
-            if name and name not in names:
-                names[name] = f"t{len(names)}"
-                if name in node.input:
-                    array = made[name] if name in made else part.graph.array(name)
-                    if array is None:
-                        raise _Missing(f"{name} comes from elsewhere")
-                    inits.append(numpy_helper.from_array(array, names[name]))
-        node.name = node.doc_string = ""
-        del node.metadata_props[:]
         node.input[:] = [names.get(name, "") for name in node.input]
         node.output[:] = [names.get(name, "") for name in node.output]
-    inputs = [_info(names[name], part.graph.dtype(name), shape) for name, shape in part.feeds.items()]
-    outputs = [helper.make_empty_tensor_value_info(names[part.y])]
-    graph = helper.make_graph(nodes, "part", inputs, outputs, inits)
+    given = [_info(names[name], part.graph.dtype(name), shape) for name, shape in part.feeds.items()]
+    graph = helper.make_graph(nodes, "part", given, [helper.make_empty_tensor_value_info(names[part.y])], tensors)
     domains = sorted({node.domain for node in nodes} - set(STANDARD))
     opsets = [helper.make_opsetid("", part.graph.opset), *(helper.make_opsetid(each, 1) for each in domains)]
     model = helper.make_model(graph, opset_imports=opsets, ir_version=NEWEST_IR)
     written: bytes = model.SerializeToString(deterministic=True)
     return written
+
+
+def _copied(part: Part, at: int) -> Any:
+    """A node without what only names it, and with its shape as a constant where that is computed elsewhere."""
+    node = type(part.graph.nodes[at])()
+    node.CopyFrom(part.graph.nodes[at])
+    if at in part.shapes:
+        node.input[1] = f"{SHAPE}{at}"
+    node.name = node.doc_string = ""
+    del node.metadata_props[:]
+    return node
+
+
+def _constant(part: Part, name: str) -> Any:
+    if name.startswith(SHAPE):
+        return _shape_tensor(part.shapes[int(name.removeprefix(SHAPE))])
+    array = part.graph.array(name)
+    if array is None:
+        raise _Missing(f"{name} comes from elsewhere")
+    return array
+
+
+def _outputs(nodes: Sequence[Any]) -> list[str]:
+    return [name for node in nodes for name in node.output if name]
 
 
 def _needed(nodes: Sequence[Any], y: str) -> list[Any]:
@@ -168,7 +177,7 @@ def _runs(model: bytes, kinds: Kinds) -> Mapping[str, Any] | str:
         return _by_reference(model, feeds)
     levels = onnxruntime.GraphOptimizationLevel
     try:
-        made = {"ONNX Runtime": _by_runtime(onnxruntime, model, feeds, levels.ORT_DISABLE_ALL)}
+        made: dict[str, Any] = {"ONNX Runtime": _by_runtime(onnxruntime, model, feeds, levels.ORT_DISABLE_ALL)}
     except Exception as error:  # its errors have no class in common
         return _by_reference(model, feeds, f"ONNX Runtime refuses these nodes ({_first_line(error)})")
     try:
@@ -184,7 +193,8 @@ def _by_runtime(onnxruntime: Any, model: bytes, feeds: Mapping[str, Any], level:
     options.intra_op_num_threads = 1
     options.graph_optimization_level = level
     session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-    return session.run(None, dict(feeds))[0]
+    made: Sequence[Any] = session.run(None, dict(feeds))
+    return made[0]
 
 
 def _by_reference(model: bytes, feeds: Mapping[str, Any], why: str = "") -> Mapping[str, Any] | str:
@@ -192,7 +202,8 @@ def _by_reference(model: bytes, feeds: Mapping[str, Any], why: str = "") -> Mapp
         import onnx
         from onnx.reference import ReferenceEvaluator
 
-        return {"onnx's reference": ReferenceEvaluator(onnx.load_from_string(model)).run(None, dict(feeds))[0]}
+        made: Any = ReferenceEvaluator(onnx.load_from_string(model)).run(None, dict(feeds))
+        return {"onnx's reference": made[0]}
     except Exception as error:  # a reference in Python raises anything
         return why or f"onnx's reference refuses these nodes ({_first_line(error)})"
 
