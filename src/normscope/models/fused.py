@@ -174,8 +174,9 @@ def _channels(graph: Graph, name: str, axis: int = 1, *parameters: str) -> int |
 
 
 def _batch(graph: Graph, node: Any) -> Fused:
-    given = _given(graph, node, gamma=1, beta=2, running_mean=3, running_var=4)
     is_training = bool(attributes(node).get("training_mode", 0))
+    statistics = {} if is_training else {"running_mean": 3, "running_var": 4}
+    given = _given(graph, node, gamma=1, beta=2, **statistics)
     norm = batch_norm(_channels(graph, node.input[0], 1, *node.input[1:2]), _eps(node), training=is_training)
     return Fused(norm, given)
 

@@ -199,7 +199,7 @@ class Reading:
         """The program that makes a tensor of x's own dimensions. Raises Unreadable where there is none."""
         value = self.meant(name)
         dims = tuple(self.layout.axes(dim) for dim in self.dims)
-        if not isinstance(value, Tensor) or not isinstance(value.term, str) or name not in self.from_x:
+        if not isinstance(value, Tensor) or not isinstance(value.term, str) or name not in self.from_x - {self.x}:
             raise Unreadable(name)
         if tuple(self.layout.axes(dim) for dim in value.dims) != dims:
             raise Unreadable(f"{name} has other dimensions than {self.x}")
@@ -224,13 +224,12 @@ class Reading:
         except NormscopeError as error:
             raise Unreadable(str(error)) from None
         program, y = plain_names(program, y)
-        given = tuple(
-            (name, self.given[term][0]) for (name, _), term in zip(program.inputs, inputs, strict=True) if term != "x"
-        )
+        names = [name for name, _ in program.inputs]
+        sources = tuple((name, self.given[old][0]) for name, old in zip(names, inputs, strict=True) if old != "x")
         sizes = tuple((axis, self.layout.sizes[axis]) for axis in axes)
         fixed = frozenset(axis for axis in axes if axis in self.layout.fixed)
         places = tuple(sorted(nodes))
-        return Meaning(program, y, dims, sizes, fixed, given, tuple(self.faults), places, tuple(self._shapes(places)))
+        return Meaning(program, y, dims, sizes, fixed, sources, tuple(self.faults), places, tuple(self._shapes(places)))
 
     def _shapes(self, places: Sequence[int]) -> Iterator[tuple[int, tuple[int, ...]]]:
         """What the shape inputs of reshapes come to: they may be made of tensors outside the region."""

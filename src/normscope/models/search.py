@@ -17,6 +17,7 @@ SHAPE_INPUT = ("Reshape", "Expand", "Slice", "Squeeze", "Unsqueeze")  # only the
 CUTS = 16  # tensors back from the root that may be x
 STEPS = 60  # nodes that are read on the way back
 AHEAD = 40  # nodes that are looked at behind the root
+MISSES = 4  # tensors of x's shape that are none, behind one that is a norm
 
 
 @dataclass(frozen=True)
@@ -30,10 +31,10 @@ class Region:
     what: Recognised
 
     @property
-    def complete(self) -> tuple[int, int, int]:
-        """How much of a norm it is: one that is centered, scaled and shifted holds the others."""
+    def says(self) -> tuple[int, int, int, int]:
+        """How much of a norm it is: one that is centered, scaled and shifted holds the others; then, how right."""
         norm = self.what.norm
-        return int(norm.center), int(norm.scale), int(norm.shift)
+        return int(norm.center), int(norm.scale), int(norm.shift), -len(self.what.faults)
 
 
 def is_root(graph: Graph, node: Any) -> bool:
@@ -53,7 +54,7 @@ def region(graph: Graph, root: int, start: str, rules: Mapping[str, Rule] = RULE
     start  the tensor from which to go back: what the root is taken of
     """
     best: Region | None = None
-    for x in cuts(graph, start):
+    for x in _candidates(graph, root, start):
         for shape in _shapes(graph, x):
             attempts = Attempts(graph, x, shape, rules)
             found = _furthest(graph, root, x, attempts)
@@ -64,11 +65,21 @@ def region(graph: Graph, root: int, start: str, rules: Mapping[str, Rule] = RULE
     return best
 
 
+def _candidates(graph: Graph, root: int, start: str) -> Iterator[str]:
+    """The tensors that may be x: behind the root, or, where that is of given numbers, behind what it first meets."""
+    if not _is_given(graph, start):
+        yield from cuts(graph, start)
+        return
+    for tensor in _ahead(graph, root):
+        met = [name for name in graph.nodes[graph.maker[tensor]].input if name and not _is_given(graph, name)]
+        if met:
+            yield from cuts(graph, met[0])
+            return
+
+
 def _is_better(graph: Graph, found: Region, best: Region) -> bool:
     """Whether a region with its x further back says more, or is the same in the shape that x had before."""
-    if found.complete != best.complete:
-        return found.complete > best.complete
-    return found.what.faults == best.what.faults and _only_shaped(graph, found.x, best.x)
+    return found.says > best.says or (found.says == best.says and _only_shaped(graph, found.x, best.x))
 
 
 def _only_shaped(graph: Graph, start: str, end: str) -> bool:
@@ -153,19 +164,21 @@ ALIKE = {"Add": 2, "Sub": 2, "Mul": 2, "Div": 2, "Sqrt": 1, "Pow": 1, "Cast": 1,
 def _furthest(graph: Graph, root: int, x: str, attempts: Attempts) -> Region | None:
     """The norm from this x whose y says most; of several that say the same, the first."""
     best: Region | None = None
+    missed = 0
     for y in _ahead(graph, root):
         meaning = attempts.meaning(y)
         if meaning is None or root not in meaning.nodes:
             continue
         what = recognised(meaning)
         if what is None or not _is_layer(meaning, what):
-            if best is not None:
+            missed += best is not None
+            if missed > MISSES:
                 break
             continue
         found = Region(root, x, y, meaning, what)
-        if best is None or found.complete > best.complete or _casts_back(graph, best.y, y, x):
+        if best is None or found.says > best.says or _casts_back(graph, best.y, y, x):
             best = found
-        if best.complete[1:] == (1, 1):
+        if best.says[1:3] == (1, 1):
             break
     return best
 

@@ -11,6 +11,7 @@ from functools import lru_cache
 from math import prod, sqrt
 from typing import Any
 
+from ..errors import NormscopeError
 from .graph import STANDARD, Graph
 
 MOST_CELLS = 1 << 22  # of x that is run
@@ -63,7 +64,10 @@ def verified(part: Part) -> Outcome:
     if isinstance(runs, str):
         return Outcome(f"not run: {runs}")
     feeds = random_cells(kinds)
-    want = part.expected({name: cells.astype("float64") for name, cells in zip(part.feeds, feeds, strict=True)})
+    try:
+        want = part.expected({name: cells.astype("float64") for name, cells in zip(part.feeds, feeds, strict=True)})
+    except (NormscopeError, ValueError) as error:
+        return Outcome(f"not run: {error}")
     shares = {who: _share(got, want, feeds, kinds[0][1], part.cells) for who, got in runs.items()}
     return _judged(shares)
 
