@@ -1,5 +1,7 @@
 """Norms as converters write them, wrong ones too, and operators of ONNX Runtime: built by hand."""
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -162,7 +164,7 @@ def test_one_plus_gamma_is_an_offset(offset, tmp_path):
         y = Mul (g, xhat)
     """
     found = only(inspected(model(body, **(EPS | {"eps": scalar(1e-6)}), one=scalar(1)), tmp_path))
-    assert found.norm.name == "RMSNorm"
+    assert found.norm == ns.rms_norm(8, 1e-6, offset=offset)
     assert found.offset == offset
     assert found.tensors["gamma"] == "gamma"
     assert found.parameters["gamma"].most == pytest.approx(1.5)
@@ -171,8 +173,8 @@ def test_one_plus_gamma_is_an_offset(offset, tmp_path):
 def test_the_offset_of_a_fused_operator(tmp_path):
     body = "g = Add (one, gamma)\n y = RMSNormalization <epsilon = 1e-6> (x, g)"
     found = only(inspected(model(body, opset=23, gamma=GAMMA, one=scalar(1)), tmp_path))
-    assert (found.norm, found.offset, found.tensors["gamma"]) == (found.norm, 1, "gamma")
-    assert found.norm.eps == ns.rms_norm(8, 1e-6).eps
+    assert (found.norm, found.offset, found.tensors["gamma"]) == (ns.rms_norm(8, 1e-6, offset=1), 1, "gamma")
+    assert "ONNX Runtime gives what the norm gives, on random numbers" in found.evidence
 
 
 def test_channels_that_stand_last_are_grouped_too(tmp_path):
@@ -261,6 +263,28 @@ def test_a_root_that_is_no_norm_is_none(body, tmp_path):
     report = inspected(model(body, eps=scalar(1e-5)), tmp_path)
     assert report.norms == ()
     assert report.warnings == ()
+
+
+def test_what_is_nearly_a_norm_is_a_warning(tmp_path):
+    body = f"{STATISTICS} twice = Mul (var, two)\n v = Add (twice, eps)\n s = Sqrt (v)\n y = Div (c, s)"
+    report = inspected(model(body, eps=scalar(1e-5), two=scalar(2)), tmp_path)
+    assert report.norms == ()
+    (warning,) = report.warnings
+    assert warning.startswith("Sqrt_6 (Sqrt): a tensor is divided by the root of a mean over itself")
+
+
+def test_a_length_times_the_root_of_n_is_an_rms_norm(tmp_path):
+    body = "n = ReduceL2 <axes = [-1]> (x)\n u = Div (x, n)\n xhat = Mul (u, root)\n y = Mul (xhat, gamma)"
+    found = only(inspected(model(body, root=scalar(8**0.5), gamma=GAMMA), tmp_path))
+    assert found.norm == ns.rms_norm(8, 0)
+    assert [warning.partition(":")[0] for warning in found.warnings] == ["there is no eps"]
+
+
+def test_where_onnx_runtime_lacks_the_reference_of_onnx_runs_the_nodes(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    body = f"{STATISTICS} v = Add (var, eps)\n s = Sqrt (v)\n xhat = Div (c, s)\n {AFFINE}"
+    found = only(inspected(model(body, opset=16, **(EPS | {"eps": scalar(3e-5)})), tmp_path))
+    assert "onnx's reference gives what the norm gives, on random numbers" in found.evidence
 
 
 def test_the_norm_is_found_between_what_stands_round_it(tmp_path):

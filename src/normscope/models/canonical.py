@@ -24,7 +24,7 @@ def canonical(norm: Norm, dims: Dims, sizes: Mapping[str, int], fixed: Set[str])
 
     >>> canonical(Norm("a0 a1 [a2]", "a2"), (("a0",), ("a1",), ("a2",)), {"a0": 2, "a1": 3, "a2": 8}, {"a2"})
     Norm(pattern='... [d]', affine='d', eps=Fraction(1, 100000), correction=0, center=True, scale=True, shift=True, \
-running=False, sizes=(('d', 8),), name='LayerNorm')
+offset=0, running=False, sizes=(('d', 8),), name='LayerNorm')
     """
     dims, sizes, norm, known = _joined(norm, dims, sizes, set(fixed))
     for named in _constructed(norm, dims, sizes, known):
@@ -42,6 +42,7 @@ def _like(named: Norm, norm: Norm) -> Norm:
         center=norm.center,
         scale=norm.scale,
         shift=norm.shift,
+        offset=norm.offset,
         running=norm.running,
     )
 

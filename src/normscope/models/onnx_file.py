@@ -15,11 +15,12 @@ from .fused import RULES_WITH_FUSED, Fused, fused, parameter
 from .graph import Graph, graphs
 from .recognise import WORDS, made_by
 from .regions import Unreadable
-from .search import Region, is_root, region
+from .search import Region, is_near, is_root, region
 from .summary import Summary, summary
 from .verify import Outcome, Part, verified
 
 ROWS = 3  # positions along a kept dimension, where a fused operator is run
+NEAR = "a tensor is divided by the root of a mean over itself, but as no norm that is known."
 Progress = Callable[[int, int], None]  # how many nodes are done, of how many
 
 
@@ -53,6 +54,8 @@ def _norms(graph: Graph, warnings: list[str], run: bool) -> Iterator[tuple[int, 
         try:
             if at not in taken:
                 found = _at(graph, at, node, taken, run)
+            if found is None and at not in taken and is_root(graph, node) and is_near(graph, at, node.input[0]):
+                warnings.append(f"{_node_name(graph, at)} ({node.op_type}): {NEAR}")
         except (Unreadable, NormscopeError) as error:
             warnings.append(f"{_node_name(graph, at)} ({node.op_type}) could not be read: {error}.")
         yield at, found
@@ -87,7 +90,7 @@ def _of_region(graph: Graph, found: Region, is_fused: bool, run: bool) -> Found:
         norm=norm,
         sizes=dict(norm.sizes),
         form="fused" if is_fused else what.form,
-        offset=what.offset,
+        offset=norm.offset,
         dtype=graph.dtype(found.x),
         parameters=_summaries(graph, tensors),
         evidence=(*evidence, *_formats(graph, found), *filter(None, [outcome.evidence])),
@@ -115,14 +118,15 @@ def _of_operator(graph: Graph, at: int, node: Any, operator: Fused, run: bool) -
     """A find that is one node."""
     sources = {role: parameter(graph, name) for role, name in operator.given.items()}
     tensors = {role: name for role, (name, _) in sources.items()}
+    norm = replace(operator.norm, offset=sources["gamma"][1]) if "gamma" in sources else operator.norm
     part = _operator_part(graph, at, node, operator) if run and operator.alone else None
     outcome = Outcome("") if part is None else verified(part)
     return Found(
-        where=graph.where + _node_name(graph, at),
-        norm=operator.norm,
-        sizes=dict(operator.norm.sizes),
+        where=graph.where + (_folder(node.name) or _node_name(graph, at)),
+        norm=norm,
+        sizes=dict(norm.sizes),
         form="one-pass" if "one-pass" in operator.faults else "fused",
-        offset=sources["gamma"][1] if "gamma" in sources else 0,
+        offset=norm.offset,
         dtype=graph.dtype(node.input[0]),
         parameters=_summaries(graph, tensors),
         evidence=(f"operator {node.op_type}", *operator.evidence, *filter(None, [outcome.evidence])),
@@ -195,11 +199,16 @@ def _node_name(graph: Graph, at: int) -> str:
     return node.name or next(iter(node.output), "") or f"{node.op_type}_{at}"
 
 
+def _folder(name: str) -> str:
+    """The module's path that an exporter put before a node's name: `/encoder/norm/Sqrt` gives `encoder/norm`."""
+    return name.rpartition("/")[0].strip("/")
+
+
 def _where(graph: Graph, found: Region) -> str:
     """The path that the root's and the last node's names share; else the root's name."""
-    root, last = (graph.nodes[at].name.split("/") for at in (found.root, graph.maker[found.y]))
-    shared = [one for one, other in zip(root[:-1], last[:-1], strict=False) if one == other]
-    return graph.where + ("/".join(shared).strip("/") or _node_name(graph, found.root))
+    root, last = (_folder(graph.nodes[at].name).split("/") for at in (found.root, graph.maker[found.y]))
+    shared = [one for one, other in zip(root, last, strict=False) if one == other]
+    return graph.where + ("/".join(shared) or _node_name(graph, found.root))
 
 
 def _named_apart(norms: list[Found]) -> Iterator[Found]:

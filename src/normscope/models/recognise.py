@@ -34,7 +34,6 @@ class Recognised:
     norm      over the program's own axes
     program   the norm's, with what is wrong about it; its result is xhat
     roles     by parameter of the program, what it is: gamma, beta, running_mean, running_var
-    offset    what is added to gamma before it multiplies
     form      two-pass or one-pass; of RMSNorm, two-pass
     clamped   the variance cannot be negative
     faults    what is wrong, by key of `WORDS`
@@ -43,7 +42,6 @@ class Recognised:
     norm: Norm
     program: Program
     roles: tuple[tuple[str, str], ...]
-    offset: int
     form: str
     clamped: bool
     faults: tuple[str, ...]
@@ -237,7 +235,7 @@ def _made(candidate: _Candidate, sizes: Mapping[str, int], given: Arrays, roles:
 def made_by(found: Recognised, sizes: Mapping[str, int], given: Arrays) -> Any:
     """What the norm that was found makes of x and the parameters, each an array of the program's full rank."""
     candidate = _Candidate(found.norm, found.program, found.norm.eps or Fraction(0), "")
-    return _made(candidate, sizes, given, {role: name for name, role in found.roles}, found.offset)
+    return _made(candidate, sizes, given, {role: name for name, role in found.roles}, found.norm.offset)
 
 
 def _close(made: Any, y: Any) -> bool:
@@ -258,13 +256,14 @@ def _recognised(candidate: _Candidate, program: Program, roles: Mapping[str, str
         eps=as_written(candidate.eps),
         scale=bool(affine) and "gamma" in roles,
         shift=bool(affine) and "beta" in roles,
+        offset=offset,
         name="",
     )
     faults = [candidate.fault] if candidate.fault else []
     faults += ["correction"] if norm.correction else []
     faults += ["no-eps"] if not candidate.eps else []
     named = tuple((name, role) for role, name in roles.items())
-    return Recognised(norm, candidate.program, named, offset, "two-pass", False, tuple(faults))
+    return Recognised(norm, candidate.program, named, "two-pass", False, tuple(faults))
 
 
 def as_written(eps: Fraction | float) -> Fraction:
@@ -295,8 +294,6 @@ def _loses_digits(found: Recognised, program: Program, y: str, sizes: Mapping[st
 
     given = _inputs(program, sizes, 1.0, 7)
     given["x"] = given["x"] + LARGE_MEAN
-    roles = {role: name for name, role in found.roles}
-    candidate = _Candidate(found.norm, found.program, found.norm.eps or Fraction(0), "")
-    right = _made(candidate, sizes, given, roles, found.offset)
+    right = made_by(found, sizes, given)
     got = _run(program, sizes, given)[y]
     return not bool(np.max(np.abs(got - right)) <= 1e-3 * np.max(np.abs(right)))

@@ -65,6 +65,18 @@ def region(graph: Graph, root: int, start: str, rules: Mapping[str, Rule] = RULE
     return best
 
 
+def is_near(graph: Graph, root: int, start: str, rules: Mapping[str, Rule] = RULES) -> bool:
+    """Whether a tensor is divided by the root of a mean over itself, in a way that is no norm that is known."""
+    for x in _candidates(graph, root, start):
+        for shape in _shapes(graph, x):
+            attempts = Attempts(graph, x, shape, rules)
+            for y in _ahead(graph, root):
+                meaning = attempts.meaning(y)
+                if meaning is not None and root in meaning.nodes and any(step.op == "mean" for step in meaning.program):
+                    return True
+    return False
+
+
 def _candidates(graph: Graph, root: int, start: str) -> Iterator[str]:
     """The tensors that may be x: behind the root, or, where that is of given numbers, behind what it first meets."""
     if not _is_given(graph, start):
