@@ -313,3 +313,18 @@ def test_every_layer_of_a_stack_has_a_name_of_its_own(tmp_path):
     made = model("\n".join(lines), x="float[B,S,8] x0", y="float[B,S,8] x3", **EPS)
     names = [found.where for found in inspected(made, tmp_path).norms]
     assert names == ["LayerNormalization_0", "LayerNormalization_1", "LayerNormalization_2"]
+
+
+def test_gamma_tells_the_width_that_x_leaves_open(tmp_path):
+    body = f"{STATISTICS} v = Add (var, eps)\n s = Sqrt (v)\n xhat = Div (c, s)\n {AFFINE}"
+    found = only(inspected(model(body, x="float[B,S,D] x", y="float[B,S,D] y", **EPS), tmp_path))
+    assert found.norm == ns.layer_norm(8)
+
+
+@pytest.mark.parametrize("rank", [2, 3, 4])
+def test_a_width_that_nothing_tells_is_left_open(rank, tmp_path):
+    body = f"{STATISTICS} v = Add (var, eps)\n s = Sqrt (v)\n y = Div (c, s)"
+    shape = ",".join("ABCD"[:rank])
+    found = only(inspected(model(body, x=f"float[{shape}] x", y=f"float[{shape}] y", eps=scalar(1e-5)), tmp_path))
+    assert found.norm == ns.layer_norm(elementwise_affine=False)
+    assert found.sizes == {}

@@ -215,3 +215,12 @@ def test_a_hundred_megabytes_take_little_time_and_memory(tmp_path):
     assert count == 24
     assert seconds < 3
     assert memory < 2 * size
+
+
+def test_without_onnx_the_line_to_install_it_is_said(tmp_path, monkeypatch):
+    path = tmp_path / "model.onnx"
+    path.write_bytes(model(LAYER, gamma=GAMMA, beta=BETA).SerializeToString())
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    with pytest.raises(FileError, match=r"pip install 'normscope\[inspect\]'") as raised:
+        inspect_onnx(path)
+    assert raised.value.exit_code == 4

@@ -2,6 +2,7 @@
 
 import json
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,7 @@ NORMS = {
     "rms_norm": ns.rms_norm(8, 1e-6),
     "hf_rms_norm": ns.rms_norm(8, 1e-6),
     "hf_rms_norm_half": ns.rms_norm(8, 1e-6),
-    "gemma_rms_norm": ns.rms_norm(8, 1e-6),
+    "gemma_rms_norm": ns.rms_norm(8, 1e-6, offset=1),
     "group_norm": ns.group_norm(2, 6),
     "batch_norm": ns.batch_norm(4, training=False),
     "instance_norm": ns.instance_norm(4),
@@ -57,7 +58,8 @@ def test_an_exported_layer_is_found_as_what_it_is(name, tmp_path):
     path.write_bytes(GRAPHS[name])
     (found,) = inspect_onnx(path).norms
     layer = name.partition("/")[0]
-    assert found.norm == NORMS[layer]
+    folded = layer == "gemma_rms_norm" and "dynamo" in name  # that exporter stores 1 + w, so the offset is lost
+    assert found.norm == (replace(NORMS[layer], offset=0) if folded else NORMS[layer])
     assert found.norm.name == NORMS[layer].name
     assert [warning[: len(start)] for warning, start in zip(found.warnings, WARNINGS.get(layer, []), strict=True)] == (
         WARNINGS.get(layer, [])

@@ -185,6 +185,8 @@ def _scopes(graph: Any, folder: Path, opset: int, where: str, outer: Graph | Non
     tensors = {tensor.name: tensor for tensor in graph.initializer}
     nodes = []
     for node in graph.node:
+        if not all(isinstance(text, str) for text in (node.name, node.op_type, *node.input, *node.output)):
+            raise FileError("this is no ONNX model: a name in it is no text.")
         if node.op_type == "Constant" and node.domain in STANDARD:
             tensors |= {name: tensor for name in node.output for tensor in [_constant(node)] if tensor is not None}
         nodes.append(node)

@@ -110,7 +110,7 @@ class Reading:
             return self._size(name)
         try:
             made = rule(self, node)
-        except (Unreadable, IndexError):
+        except (Unreadable, ArithmeticError, LookupError, TypeError, ValueError):  # a node that is not as ONNX has it
             return None
         self._note(at, node)
         for output, value in zip(node.output, made, strict=False):

@@ -56,8 +56,9 @@ def _norms(graph: Graph, warnings: list[str], run: bool) -> Iterator[tuple[int, 
                 found = _at(graph, at, node, taken, run)
             if found is None and at not in taken and is_root(graph, node) and is_near(graph, at, node.input[0]):
                 warnings.append(f"{_node_name(graph, at)} ({node.op_type}): {NEAR}")
-        except (Unreadable, NormscopeError) as error:
-            warnings.append(f"{_node_name(graph, at)} ({node.op_type}) could not be read: {error}.")
+        except Exception as error:  # a stranger's graph can be wrong in every way; the other nodes are still read
+            reason = error if isinstance(error, Unreadable | NormscopeError) else f"{type(error).__name__}: {error}"
+            warnings.append(f"{_node_name(graph, at)} ({node.op_type}) could not be read: {reason}.")
         yield at, found
 
 

@@ -16,6 +16,7 @@ SHAPING = ("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Cast", "Identity")
 SHAPE_INPUT = ("Reshape", "Expand", "Slice", "Squeeze", "Unsqueeze")  # only the first input is a tensor of cells
 CUTS = 16  # tensors back from the root that may be x
 STEPS = 60  # nodes that are read on the way back
+FURTHER = 5  # tensors further back that are tried once a norm is found: from x - mean to x, say
 AHEAD = 40  # nodes that are looked at behind the root
 MISSES = 4  # tensors of x's shape that are none, behind one that is a norm
 
@@ -36,6 +37,11 @@ class Region:
         norm = self.what.norm
         return int(norm.center), int(norm.scale), int(norm.shift), -len(self.what.faults)
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether there is nothing more to find."""
+        return self.says == (1, 1, 1, 0)
+
 
 def is_root(graph: Graph, node: Any) -> bool:
     """Whether a node takes a root."""
@@ -54,10 +60,13 @@ def region(graph: Graph, root: int, start: str, rules: Mapping[str, Rule] = RULE
     start  the tensor from which to go back: what the root is taken of
     """
     best: Region | None = None
+    further = 0
     for x in _candidates(graph, root, start):
+        if best is not None and (best.is_whole or further >= FURTHER) and not _only_shaped(graph, x, best.x):
+            break
+        further += best is not None
         for shape in _shapes(graph, x):
-            attempts = Attempts(graph, x, shape, rules)
-            found = _furthest(graph, root, x, attempts)
+            found = _furthest(graph, root, x, Attempts(graph, x, shape, rules))
             if found is not None and (best is None or _is_better(graph, found, best)):
                 best = found
             if found is not None:
@@ -81,6 +90,9 @@ def _candidates(graph: Graph, root: int, start: str) -> Iterator[str]:
     """The tensors that may be x: behind the root, or, where that is of given numbers, behind what it first meets."""
     if not _is_given(graph, start):
         yield from cuts(graph, start)
+        return
+    shape = graph.shape(start)
+    if shape is not None and all(dim == 1 for dim in shape):  # a single number, such as the root of a head's width
         return
     for tensor in _ahead(graph, root):
         met = [name for name in graph.nodes[graph.maker[tensor]].input if name and not _is_given(graph, name)]

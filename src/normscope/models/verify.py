@@ -196,7 +196,7 @@ def _by_runtime(onnxruntime: Any, model: bytes, feeds: Mapping[str, Any], level:
     options.log_severity_level = 4
     options.intra_op_num_threads = 1
     options.graph_optimization_level = level
-    session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"], enable_fallback=0)
     made: Sequence[Any] = session.run(None, dict(feeds))
     return made[0]
 
