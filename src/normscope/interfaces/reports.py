@@ -8,7 +8,7 @@ from ..gradients import backward
 from ..page import json, text
 from ..page.window import cut_out, window
 from ..program import Step
-from ..steps import results
+from ..steps import forward, results
 from ..tracing import Trace, trace
 from . import memory
 from .choice import Layer
@@ -79,4 +79,7 @@ def trace_text(made: Trace, tokens: Sequence[str] | None = None, whole: bool = F
 
 def _back(made: Trace) -> Mapping[str, Step]:
     """The steps of the backward pass, where there is one."""
-    return backward(made.norm).by_name if "dy" in made.inputs else {}
+    if "dy" not in made.inputs:
+        return {}
+    there = forward(made.norm).by_name
+    return {step.name: step for step in backward(made.norm) if step.name not in there}

@@ -20,6 +20,7 @@ from ..norm import Norm, layer_norm
 from ..presets import PRESETS
 
 Shape = tuple[int, int, int]
+MODELS = {key: model for key, model in PRESETS.items() if model.kind != "BatchNorm"}  # a row is what a lesson shows
 DATA = Path(__file__).parent.parent / "data"
 LEVELS = (2.5, -1.5, 0.0, 1.0, -3.0, 0.5, 3.0, -0.5)
 SPREADS = (0.3, 1.2, 2.0, 0.6, 0.15, 0.9, 0.45)
@@ -78,6 +79,7 @@ class Synthetic:
     digits: int = 2
     eps: str | None = None
     tokens: Sequence[str] | None = None
+    offset: int = 0
 
     def rows(self, b: range, s: range) -> list[list[list[float]]]:
         """Rows by their own seeds: any window of any shape costs only what it shows."""
@@ -90,9 +92,9 @@ class Synthetic:
 
     @property
     def gamma(self) -> list[float]:
-        """Around 1."""
+        """Around 1, less what the norm adds to it."""
         draw = Random(f"{self.seed}:gamma")
-        return [self._rounded(draw.gauss(1, 0.25)) for _ in range(self.shape[2])]
+        return [self._rounded(draw.gauss(1, 0.25) - self.offset) for _ in range(self.shape[2])]
 
     @property
     def beta(self) -> list[float]:
@@ -138,16 +140,18 @@ def symbolic(shape: Shape, seed: int) -> Synthetic:
 
 def preset(key: str, shape: Shape, seed: int) -> Synthetic:
     """The sizes of a real model, filled with synthetic numbers."""
-    model = PRESETS[key]
-    about = f"{model.kind}, {model.place}-norm, eps {model.eps}, {model.calls} norms a forward pass"
-    note = f"{about} ({model.source}{'; ' + model.note if model.note else ''}). The numbers are synthetic, from a seed."
-    return Synthetic(f"{model.name}, d = {model.d}", note, shape, seed, eps=model.eps)
+    model = MODELS[key]
+    kind = f"{model.kind} that multiplies by {model.offset} + gamma" if model.offset else model.kind
+    place = model.place.replace(" ", "- ", 1)
+    about = f"{kind}, {place}-norm, eps {model.eps}, {model.calls} norms a forward pass"
+    note = f"{about} ({model.about}). The numbers are synthetic, from a seed."
+    return Synthetic(f"{model.name}, d = {model.d}", note, shape, seed, eps=model.eps, offset=model.offset)
 
 
 @lru_cache(maxsize=64)
 def preset_norm(key: str) -> Norm:
     """The norm of a preset, LayerNorm for any other source."""
-    return PRESETS[key].norm() if key in PRESETS else layer_norm()
+    return MODELS[key].norm() if key in MODELS else layer_norm()
 
 
 @lru_cache(maxsize=1)

@@ -19,6 +19,7 @@ LETTERS: Mapping[str, tuple[str, str]] = {
     "xr": ("(x·r)", r"(x\,r)"),
     "mr": ("(μ·r)", r"(\mu\,r)"),
     "gain": ("(1+w)", "(1+w)"),
+    "factor": ("g", "g"),
     "running_mean": ("μ̄", r"\bar{\mu}"),
     "running_var": ("σ̄²", r"\bar{\sigma}^2"),
     # Gradients of a loss, each by what it is the gradient of; a mean of cells stands in angle brackets.
