@@ -15,6 +15,7 @@ from .found import Found
 from .graph import Graph, graphs
 from .passing import Passage
 from .skeleton import skeleton
+from .tensors import tensors
 
 NEEDED = "running a model needs the library onnxruntime; install it: pip install 'normscope[inspect]'."
 ROOM = 1 << 30  # bytes of activations that are taken out of one run
@@ -287,10 +288,12 @@ def _of_records(path: Path, feeds: Mapping[str, Any], norms: Sequence[Found], ea
 
 
 def _stored(path: Path, found: Found) -> dict[str, Any]:
-    """The parameters of a norm, from the file of weights."""
-    from .tensors import tensor  # type: ignore[import-not-found,unused-ignore]
-
-    return {role: tensor(path, found.tensors[role]) for role in PARAMETERS if role in found.tensors}
+    """The parameters of a norm, from the file of weights or from those of its folder."""
+    files = sorted(path.glob("*.safetensors")) if path.is_dir() else [path]
+    there = {name: tensor for file in files for name, tensor in tensors(file).items()}
+    names = {role: found.tensors[role] for role in PARAMETERS if found.tensors.get(role) in there}
+    stored = {role: there[name].array() for role, name in names.items()}
+    return {role: cells if cells.dtype.name in WIDE else cells.astype("float32") for role, cells in stored.items()}
 
 
 # ---- feeds
