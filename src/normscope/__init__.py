@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .variance import variances
     from .views.derive import derive
     from .views.ledger import Ledger, ledger
+    from .views.model_ledger import ModelLedger, model_ledger
     from .views.policies import Policy
     from .views.training import TrainingLedger, training_ledger
 
@@ -46,14 +47,16 @@ HOMES = {
     "variance": ("variances",),
     "views.derive": ("derive",),
     "views.ledger": ("Ledger", "ledger"),
+    "views.model_ledger": ("ModelLedger", "model_ledger"),
     "views.policies": ("Policy",),
     "views.training": ("TrainingLedger", "training_ledger"),
 }
 __all__ = [
-    "Compared", "Comparison", "Difference", "ExactTrace", "Finding", "Ledger", "Loss", "Norm", "Policy", "Program",
-    "Rung", "Step", "Trace", "TrainingLedger", "Verdict", "backward", "batch_norm", "check", "compare", "derive",
-    "difference", "exact", "forward", "group_norm", "instance_norm", "ladder", "layer_norm", "ledger", "precision",
-    "presets", "rms_norm", "running_statistics", "trace", "training", "training_ledger", "variances",
+    "Compared", "Comparison", "Difference", "ExactTrace", "Finding", "Ledger", "Loss", "ModelLedger", "Norm",
+    "Policy", "Program", "Rung", "Step", "Trace", "TrainingLedger", "Verdict", "backward", "batch_norm", "check",
+    "compare", "derive", "difference", "exact", "forward", "group_norm", "instance_norm", "ladder", "layer_norm",
+    "ledger", "model_ledger", "precision", "presets", "rms_norm", "running_statistics", "trace", "training",
+    "training_ledger", "variances",
 ]  # fmt: skip
 
 

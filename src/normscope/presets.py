@@ -118,8 +118,8 @@ def post(d: int, layers: int) -> tuple[Norms, ...]:
 
 def around(d: int, layers: int) -> tuple[Norms, ...]:
     """A norm before and after attention and the MLP of every layer, and one at the end."""
-    after = Norms("after attention", d, layers), Norms("after the MLP", d, layers)
-    return *pre(d, layers), *after
+    places = ("before attention", "after attention", "before the MLP", "after the MLP")
+    return *(Norms(where, d, layers) for where in places), Norms("final", d)
 
 
 def decoder(d: int, layers: int) -> tuple[Norms, ...]:

@@ -33,10 +33,18 @@ norm_choice = options(
 decimal_comma = click.option(
     "--decimal-comma", is_flag=True, help="Numbers in .csv files have decimal commas: 1,5;2,5."
 )
+array_choice = click.option(
+    "--array", metavar="NAME", help="Which array of a .npz or .safetensors file is x.  [default: the only one]"
+)
+offset_choice = click.option(
+    "--offset", type=int, default=0, help="Added to gamma before it multiplies: 1 for Gemma's weights.  [default: 0]"
+)
 parameters = options(
+    array_choice,
     click.option("--eps", help="Added to the variance, as a decimal or a fraction.  [default: the norm's own]"),
-    click.option("--gamma", metavar="FILE", help="Scale (.npy or .csv).  [default: ones]"),
-    click.option("--beta", metavar="FILE", help="Shift (.npy or .csv).  [default: zeros]"),
+    click.option("--gamma", metavar="FILE", help="Scale: a file, or an array of FILE by name.  [default: ones]"),
+    click.option("--beta", metavar="FILE", help="Shift: a file, or an array of FILE by name.  [default: zeros]"),
+    offset_choice,
     decimal_comma,
 )
 json_alone = click.option("--json", "as_json", is_flag=True, help="Print JSON, and nothing else, on stdout.")

@@ -10,6 +10,7 @@ from ..page.window import cut_out, window
 from ..program import Step
 from ..steps import forward, results
 from ..tracing import Trace, trace
+from ..views.formats import NARROW
 from . import memory
 from .choice import Layer
 
@@ -32,7 +33,7 @@ def traced(layer: Layer, dy: Any = None, policy: str | None = None) -> Trace:
 
 def width(x: Any) -> int:
     """Bytes of a cell in the dtype that x is computed in."""
-    return 4 if x.dtype.name in ("float16", "float32") else 8
+    return 4 if x.dtype.name in (*NARROW, "float32") else 8
 
 
 def trace_json(made: Trace, tokens: Sequence[str] | None = None, whole: bool = False) -> str:

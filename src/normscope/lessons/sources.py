@@ -57,6 +57,10 @@ class Source(Protocol):
     def eps(self) -> str | None:
         """The layer's eps, or None where the source does not tell."""
 
+    @property
+    def offset(self) -> int:
+        """What the layer adds to gamma."""
+
     def rows(self, b: range, s: range) -> Any:
         """The cells of some rows: new nested lists or a new array, of shape (len(b), len(s), d)."""
 
@@ -119,6 +123,7 @@ class Recorded:
     eps: str
     x: tuple[float, ...]
     y: tuple[float, ...]
+    offset: int = 0
 
     def rows(self, b: range, s: range) -> list[list[list[float]]]:
         """Rows of the recorded tensor."""
@@ -159,6 +164,7 @@ def minilm() -> Recorded:
     """Real activations: 14 tokens on their way through a LayerNorm of MiniLM-L6."""
     data: Mapping[str, Any] = json.loads((DATA / "minilm.json").read_text())
     b, s, d = data["shape"]
+    tensors: dict[str, Any] = {name: _floats(data[name]) for name in ("x", "gamma", "beta", "y")}
     return Recorded(
         title="Real activations: MiniLM-L6, layer 0",
         note=f"“{data['sentence']}” at the output LayerNorm of layer 0. {data['model']}. "
@@ -166,7 +172,7 @@ def minilm() -> Recorded:
         shape=(b, s, d),
         tokens=tuple(data["tokens"]),
         eps=data["eps"],
-        **{name: _floats(data[name]) for name in ("x", "gamma", "beta", "y")},
+        **tensors,
     )
 
 

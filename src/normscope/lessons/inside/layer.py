@@ -62,7 +62,7 @@ def norm_of(state: State, source: Source) -> Norm:
     usual = preset_norm(state.source)
     kind = state.norm or ("layer_norm" if usual.center else "rms_norm")
     eps = state.eps or source.eps or "1e-5"
-    return _norm(kind, eps, state.affine or ("both" if usual.shift else "scale"), usual.offset)
+    return _norm(kind, eps, state.affine or ("both" if usual.shift else "scale"), source.offset)
 
 
 @lru_cache(maxsize=64)
