@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import normscope as ns
-from normscope.interfaces import choice, cli, memory, web
+from normscope.interfaces import choice, cli, memory, options, web
 from tools import commands_doc
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -349,7 +349,7 @@ def test_the_exit_code_of_the_server_is_that_of_the_command(run, monkeypatch):
 
 
 def test_the_port_in_the_help_is_the_servers():
-    assert cli.PORT == web.PORT
+    assert options.PORT == web.PORT
 
 
 # --- colour, pipes, start

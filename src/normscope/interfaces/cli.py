@@ -14,21 +14,10 @@ from .compare_command import compare
 from .exact_commands import COMMANDS
 from .export_command import export
 from .ledger_command import ledger
-from .options import colored, norm_choice, options, parameters, printing
+from .options import colored, norm_choice, parameters, printing, serving
 from .precision_command import precision
 
-PORT = 8417
 INTERRUPTED, PIPE_CLOSED = 130, 141  # as a shell counts a process that a signal ended
-
-serving = options(
-    click.option(
-        "--port",
-        type=click.IntRange(0, 65535),
-        metavar="NUMBER",
-        help=f"Port on 127.0.0.1; 0 takes any free one. [default: {PORT}, or another if it is taken]",
-    ),
-    click.option("--no-browser", is_flag=True, help="Do not open a browser."),
-)
 
 
 @click.group(invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})

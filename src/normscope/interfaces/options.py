@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
+PORT = 8417
 NORMS = ("layer_norm", "rms_norm", "batch_norm", "group_norm", "instance_norm")
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -51,6 +52,16 @@ json_alone = click.option("--json", "as_json", is_flag=True, help="Print JSON, a
 printing = options(
     json_alone,
     click.option("--color/--no-color", default=None, help="Colour the tables or not.  [default: on a terminal]"),
+)
+
+serving = options(
+    click.option(
+        "--port",
+        type=click.IntRange(0, 65535),
+        metavar="NUMBER",
+        help=f"Port on 127.0.0.1; 0 takes any free one. [default: {PORT}, or another if it is taken]",
+    ),
+    click.option("--no-browser", is_flag=True, help="Do not open a browser."),
 )
 
 

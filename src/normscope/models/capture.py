@@ -68,7 +68,8 @@ def _of_onnx(path: Path, feeds: Mapping[str, Any], norms: Sequence[Found], each:
     given = run.fitted(feeds, notes)
     for made, found in run.through(given, norms, wanted):
         xs, others = wanted[found.where]
-        x = sum((made[name] for name in xs[1:]), made[xs[0]])
+        first, *added = (_constant_or(graph, name, made) for name in xs)
+        x = sum(added, first)
         tensors = {role: _constant_or(graph, name, made) for role, name in others.items()}
         y = tensors.pop("y")
         each(Passage(found, x, y, {role: tensors[role] for role in PARAMETERS if role in tensors}))
