@@ -80,3 +80,22 @@ def test_another_offset_is_refused():
     with pytest.raises(NormError) as error:
         ns.check(gemma, ns.rms_norm(offset=2))
     assert str(error.value) == "norm adds an offset of 2 to gamma; check knows norms that add 0 or 1."
+
+
+def test_a_backward_that_is_right_for_a_wrong_forward_is_known_by_the_factor():
+    def back_of_outside(dy, x, weight, eps=1e-6):
+        s = np.sqrt((x * x).mean(-1, keepdims=True))
+        g = dy * (1 + weight)
+        dx = g / (s + eps) - x * (g * x).mean(-1, keepdims=True) / (s * (s + eps) ** 2)
+        return dx, (dy * x / (s + eps)).reshape(-1, x.shape[-1]).sum(0)
+
+    made = ns.check(outside, GEMMA, backward=back_of_outside, isolate=False)
+    plain = ns.check(_plain(outside), ns.rms_norm(eps=1e-6), backward=_plain(back_of_outside), isolate=False)
+    assert made.ids == plain.ids and "unrecognised" not in made.ids
+
+
+def _plain(function):
+    """The same function of a gamma that is not kept less 1."""
+    if function is outside:
+        return lambda x, weight, eps=1e-6: function(x, weight - 1, eps)
+    return lambda dy, x, weight, eps=1e-6: function(dy, x, weight - 1, eps)
