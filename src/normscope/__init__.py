@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from .differences import Difference, difference
     from .gradients import backward, training
     from .losses import Loss, precision
+    from .models.differing import Diff, diff
+    from .models.found import Found, Report
+    from .models.inspecting import inspect
     from .norm import Norm, batch_norm, group_norm, instance_norm, layer_norm, rms_norm
     from .program import Program, Step
     from .rungs import Rung, ladder
@@ -39,6 +42,9 @@ HOMES = {
     "differences": ("Difference", "difference"),
     "gradients": ("backward", "training"),
     "losses": ("Loss", "precision"),
+    "models.differing": ("Diff", "diff"),
+    "models.found": ("Found", "Report"),
+    "models.inspecting": ("inspect",),
     "norm": ("Norm", "batch_norm", "group_norm", "instance_norm", "layer_norm", "rms_norm"),
     "program": ("Program", "Step"),
     "rungs": ("Rung", "ladder"),
@@ -52,11 +58,11 @@ HOMES = {
     "views.training": ("TrainingLedger", "training_ledger"),
 }
 __all__ = [
-    "Compared", "Comparison", "Difference", "ExactTrace", "Finding", "Ledger", "Loss", "ModelLedger", "Norm",
-    "Policy", "Program", "Rung", "Step", "Trace", "TrainingLedger", "Verdict", "backward", "batch_norm", "check",
-    "compare", "derive", "difference", "exact", "forward", "group_norm", "instance_norm", "ladder", "layer_norm",
-    "ledger", "model_ledger", "precision", "presets", "rms_norm", "running_statistics", "trace", "training",
-    "training_ledger", "variances",
+    "Compared", "Comparison", "Diff", "Difference", "ExactTrace", "Finding", "Found", "Ledger", "Loss",
+    "ModelLedger", "Norm", "Policy", "Program", "Report", "Rung", "Step", "Trace", "TrainingLedger", "Verdict",
+    "backward", "batch_norm", "check", "compare", "derive", "diff", "difference", "exact", "forward", "group_norm",
+    "inspect", "instance_norm", "ladder", "layer_norm", "ledger", "model_ledger", "precision", "presets",
+    "rms_norm", "running_statistics", "trace", "training", "training_ledger", "variances",
 ]  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from .check_command import check
 from .compare_command import compare
 from .exact_commands import COMMANDS
 from .export_command import export
+from .inspect_command import diff, inspect
 from .ledger_command import ledger
 from .options import colored, norm_choice, parameters, printing, serving
 from .precision_command import precision
@@ -37,7 +38,7 @@ def normscope(context: click.Context, port: int | None, no_browser: bool) -> Non
       normscope ledger --shape 8,1024,768   bytes and FLOPs of every step
       normscope ledger --preset llama-3-8b  those of all norms of a model
 
-    Exit codes: 0 fine, 1 a finding, 2 a wrong request, 3 input that cannot be read.
+    Exit codes: 0 fine, 1 a finding, 2 a wrong request, 3 input that cannot be read, 4 a library is missing.
     """
     if context.invoked_subcommand is None:
         _serve({}, port, no_browser, "/")
@@ -122,7 +123,7 @@ def trace(
     return reports.trace_text(made, layer.tensor.tokens, whole, colored(color))
 
 
-for command in (ledger, *COMMANDS, check, compare, precision, export):
+for command in (ledger, *COMMANDS, check, compare, inspect, diff, precision, export):
     normscope.add_command(command)
 
 
