@@ -252,7 +252,7 @@ def _summed(loss: Loss) -> Lost:
     median = float(np.median(finite)) if finite.size else float("inf")
     (at,) = loss.worst_rows(1)
     broken = int(worst.size - finite.size)
-    return Lost(loss.policy.name, median, float(worst.max()), broken, (loss.first_overflow(at) or "") if broken else "")
+    return Lost(loss.policy.name, median, float(worst.max()), broken, loss.first_overflow(at) or "")
 
 
 def _warnings(passage: Passage, apart: float | None, strange: int) -> Iterator[str]:
