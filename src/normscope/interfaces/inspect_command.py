@@ -4,6 +4,7 @@ from typing import Any
 
 import click
 
+from .inspect_options import check_running, opened, ran, running
 from .options import colored, printing
 from .progress import Progress
 
@@ -12,8 +13,20 @@ DIFFERENT = 1  # the exit code where two models differ
 
 @click.command(short_help="The norms of a model.")
 @click.argument("source")
+@running
 @printing
-def inspect(source: str, as_json: bool, color: bool | None) -> str:
+@click.pass_context
+def inspect(
+    context: click.Context,
+    source: str,
+    feeds: str | None,
+    page: str | None,
+    where: str | None,
+    port: int | None,
+    no_browser: bool,
+    as_json: bool,
+    color: bool | None,
+) -> str:
     """Find every norm of a model: where it stands, what it is, its eps, and what is wrong about it.
 
     SOURCE is an .onnx file, a .safetensors file, a folder with a config.json, or package.module:factory, a function
@@ -23,6 +36,10 @@ def inspect(source: str, as_json: bool, color: bool | None) -> str:
     What is found in a graph is verified by running its nodes, in a module by running a copy of each of its parts.
     Weights say where norms are, never their eps: config.json does, or it is unknown.
 
+    With --run the model runs on your input, and what enters and leaves each norm is shown: mean and variance of the
+    rows, outlier features, the share of eps, gamma and beta, what bf16 and fp16 lose. Weights do not run: for them the
+    arrays are what entered a norm, each named like its norm.
+
     \b
     Exit codes: 0 fine, also where there is no norm; 2 not found, 3 unreadable or unsafe, 4 a library is missing.
 
@@ -31,10 +48,18 @@ def inspect(source: str, as_json: bool, color: bool | None) -> str:
       normscope inspect model.onnx
       normscope inspect folder/ --json
       normscope inspect mymodels.bert:make
+      normscope inspect model.onnx --run input.npz --report norms.html
+      normscope inspect model.onnx --run input.npz --open encoder/layer.0/norm
     """
     from ..page import json
 
-    report = _inspected(_opened(source))
+    check_running(feeds, page, where, port, no_browser)
+    model = _opened(source)
+    report = _inspected(model)
+    if feeds and where:
+        context.exit(opened(model, source, report, feeds, where, port, no_browser))
+    if feeds:
+        return ran(model, source, report, feeds, page, as_json, colored(color))
     return json.dumps(report.to_json()) if as_json else report.text(colored(color))
 
 

@@ -42,7 +42,17 @@ def lab(passage: Passage, model: str) -> tuple[FileSource, str]:
     notes += [] if passage.has_eps else ["Its eps is not known: 1e-5 is taken."]
     eps = _written(norm.eps) if passage.has_eps and norm.eps is not None else "1e-5"
     title = f"{passage.where} of {model}"
-    source = FileSource(title, x.shape, " ".join(notes), None, _listed(gamma), _listed(beta), eps, norm.offset, x)
+    source = FileSource(
+        title=title,
+        shape=x.shape,
+        note=" ".join(notes),
+        tokens=None,
+        gamma=_listed(gamma),
+        beta=_listed(beta),
+        eps=eps,
+        offset=norm.offset,
+        array=x,
+    )
     affine = "none" if gamma is None and beta is None else "scale" if beta is None else "both"
     kind = "layer_norm" if norm.center else "rms_norm"
     b, s, feature = (int(each) for each in np.unravel_index(int(np.argmax(np.abs(x))), x.shape))

@@ -45,7 +45,10 @@ def ran(
         write(Path(page), drawn(Path(name).name, Path(feeds).name, made, command), inputs)
     if as_json:
         return json.dumps(report.to_json() | {"run": made.to_json()})
-    return text(made, color, f"One of them in the lab, with its real activations: {command} --open NORM")
+    found = report.text(color)
+    return (
+        found + "\n\n" + text(made, color, f"One of them in the lab, with its real activations: {command} --open NORM")
+    )
 
 
 def opened(source: Any, name: str, report: "Report", feeds: str, where: str, port: int | None, no_browser: bool) -> int:

@@ -176,7 +176,8 @@ def _of_rows(passage: Passage) -> tuple[Any, Any, Any, float | None]:
             parts.append((x.mean(axis=1), var, share, _apart(x, rows) if passage.has_eps else None))
     means, variances, shares, apart = zip(*parts, strict=True)
     known = [each for each in apart if each is not None]
-    return *map(np.concatenate, (means, variances, shares)), max(known, default=None)
+    joined = [np.concatenate(each) for each in (means, variances, shares)]
+    return joined[0], joined[1], joined[2], max(known, default=None)
 
 
 def _pieces(passage: Passage) -> Iterator[Any]:

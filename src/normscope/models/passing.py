@@ -82,8 +82,17 @@ class Passage:
         """Some rows, by their places, as a tensor and a norm of their own."""
         norm = self.norm
         affine = "row cell" if norm.affine else None
-        fields = {"eps": norm.eps, "correction": norm.correction, "center": norm.center, "offset": norm.offset}
-        small = Norm("row [cell]", affine, scale=norm.scale, shift=norm.shift, running=norm.running, **fields)
+        small = Norm(
+            "row [cell]",
+            affine,
+            norm.eps,
+            norm.correction,
+            norm.center,
+            norm.scale,
+            norm.shift,
+            norm.running,
+            offset=norm.offset,
+        )
         x = self.in_rows(self.x)[picked]
         y = None if self.y is None else self.in_rows(self.y)[picked]
         return Rows(small, x, y, {role: self._picked(role, picked) for role in self.parameters})
