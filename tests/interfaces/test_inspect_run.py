@@ -4,6 +4,7 @@ import io
 import json
 import re
 import zipfile
+from dataclasses import replace
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -187,6 +188,9 @@ def test_passage_at_takes_the_whole_name_first(tmp_path):
     norms = inspect_onnx(tmp_path / "model.onnx").norms
     kept = inspect_run.passage_at(tmp_path / "model.onnx", norms, str(tmp_path / "input.npz"), "block.0/norm")
     np.testing.assert_array_equal(kept.x, X)
+    longer = [replace(norms[0], where="block.0/norm/2"), *norms]
+    kept = inspect_run.passage_at(tmp_path / "model.onnx", longer, str(tmp_path / "input.npz"), "block.0/norm")
+    assert kept.where == "block.0/norm"
     with pytest.raises(inspect_run.NoSuchNorm):
         inspect_run.passage_at(tmp_path / "model.onnx", norms, str(tmp_path / "input.npz"), "block")
 

