@@ -103,7 +103,7 @@ def test_a_library_without_onnx_says_what_to_install(tmp_path, run, monkeypatch)
 def test_python_runs_no_factory(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "maker.py").write_text("raise AssertionError('it ran')")
-    with pytest.raises(FileError, match="there is no file or folder maker.py:make"):
+    with pytest.raises(FileError, match=r"there is no file or folder maker\.py:make"):
         ns.inspect("maker.py:make")
 
 
@@ -137,7 +137,7 @@ def test_a_factory_is_imported_and_called(tmp_path, data, run):
         "import torch\nprint('loading')\ndef make():\n    print('hello')\n    return torch.nn.LayerNorm(8)\n"
         "ready = torch.nn.RMSNorm(8)\n"
     )
-    code, out, err = run("inspect", "maker.py:make", "--json")
+    code, out, _ = run("inspect", "maker.py:make", "--json")
     assert code == 0 and json.loads(out)["norms"][0]["kind"] == "LayerNorm"
     assert run("inspect", "maker.py:ready")[1].startswith("1 norm\n")
     assert run("diff", "maker.py:make", "maker.py:ready")[0] == 1

@@ -87,7 +87,7 @@ def box(function, shape, *params):
         (box(channels_first, IMAGE, C), "a0 [a1] a2 a3", "a1", "1e-5", 0, ""),
         (box(batch_norm, IMAGE, C, C, C, C), "[a0] a1 [a2 a3]", "a1", "1e-3", 0, ""),
     ],
-    ids="layer_norm float32 tutorial floor raw_square machine one_pass group channels batch".split(),
+    ids=["layer", "float32", "tutorial", "floor", "raw", "machine", "one_pass", "group", "channels", "batch"],
 )
 def test_a_norm_is_what_it_computes(made, pattern, affine, eps, offset, fault):
     found = seen(made)
@@ -131,14 +131,17 @@ def raising(x):
     "made",
     [box(softmax, TOKENS), box(shifted, TOKENS, D), box(matrix, TOKENS, (8, 8)), box(unit_length, TOKENS),
      box(raising, TOKENS)],
-    ids="softmax relu matrix length raises".split(),
+    ids=["softmax", "relu", "matrix", "length", "raises"],
 )  # fmt: skip
 def test_what_is_no_norm(made):
     assert seen(made) is None
 
 
 def test_the_largest_rows_have_no_cell_that_happens_to_stay():
-    found = seen(box(layer_norm, (3, 5, 4096), (4096,), (4096,)))
+    def narrow(x, w):
+        return layer_norm(x.astype(np.float32), w.astype(np.float32), np.float32(0)).astype(float)
+
+    found = seen(box(narrow, (3, 5, 8192), (8192,)))
     assert found.norm.pattern == "a0 a1 [a2]"
 
 

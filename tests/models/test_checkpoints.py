@@ -161,6 +161,18 @@ def test_every_family_can_be_read(tmp_path):
         assert family.needs.keys() | family.fixed.keys() | family.first.keys() <= family.sites.keys(), name
 
 
+def test_heads_that_have_a_gamma_each(tmp_path):
+    fields = {
+        "model_type": "cohere", "hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 4,
+        "num_key_value_heads": 2, "use_qk_norm": True,
+    }  # fmt: skip
+    by_config = {each.place: each.norm for each in ns.inspect(folder(tmp_path, fields))}
+    arrays = {"model.layers.0.self_attn.q_norm.weight": np.ones((4, 8), np.float32)}
+    (queries,) = ns.inspect(folder(tmp_path, fields, arrays))
+    assert queries.norm == by_config["queries"] == ns.Norm("... h [d]", "h d", shift=False, sizes={"h": 4, "d": 8})
+    assert dict(by_config["keys"].sizes) == {"h": 2, "d": 8}
+
+
 def test_a_pickle_is_never_read(tmp_path):
     (tmp_path / "pytorch_model.bin").write_bytes(b"\x80\x04")
     report = ns.inspect(folder(tmp_path, CONFIGS["bert-base"]))

@@ -25,12 +25,13 @@ class Alike:
 
 
 def template(where: str) -> str:
-    """A path with * for each number in it.
+    """A path with * for each number of a layer: what only names a module, as in `ln_1`, stays.
 
-    >>> template("encoder.layer.3.output.LayerNorm"), template("ln_1")
-    ('encoder.layer.*.output.LayerNorm', 'ln_1')
+    >>> template("encoder.layer.3.output.LayerNorm"), template("layer_3/ln_1")
+    ('encoder.layer.*.output.LayerNorm', 'layer_*/ln_1')
     """
-    return NUMBER.sub("*", where)
+    *before, last = re.split(r"([./])", where)
+    return "".join(NUMBER.sub("*", part) for part in before) + ("*" if last.isdigit() else last)
 
 
 def alike(norms: Iterable["Found"]) -> list[Alike]:

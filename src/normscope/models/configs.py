@@ -163,7 +163,8 @@ class Config:
         told = self.told(site)
         assert told is not None
         sizes = self._sizes(told.place.removeprefix(self._before))
-        norm = replace(told.norm, sizes={"d": sizes["d"]}) if "d" in sizes else told.norm
+        norm = replace(told.norm, pattern="... h [d]", affine="h d") if "h" in sizes else told.norm
+        norm = replace(norm, sizes=sizes)
         return Found(
             where, norm, sizes, offset=norm.offset, evidence=told.evidence, unknown=told.unknown, place=told.place,
             cast=told.cast,
@@ -173,7 +174,7 @@ class Config:
         if "*" not in site:
             return [site]
         names = ENCODER if site.startswith("encoder.") else DECODER if site.startswith("decoder.") else LAYERS
-        count = self.number(names)
+        count = self.number((family.layers,) if family.layers else names)
         if count is None or count > MOST_LAYERS:
             return [site]
         return [site.replace("*", str(layer)) for layer in range(family.first.get(site, 0), count)]
@@ -186,7 +187,14 @@ class Config:
             width = self.number((latent,))
         elif place in (QUERIES, KEYS):
             width = self._head_width(place, width)
+            heads = self._heads(place)
+            if self.family is not None and self.family.width == "heads" and width and heads:
+                return {"h": heads, "d": width}
         return {} if width is None else {"d": width}
+
+    def _heads(self, place: str) -> int | None:
+        """How many heads the queries or the keys have."""
+        return (self.number(("num_key_value_heads",)) if place == KEYS else None) or self.number(HEADS)
 
     def _head_width(self, place: str, width: int | None) -> int | None:
         """Of queries or keys: that of one head, or of all in one."""
@@ -194,7 +202,7 @@ class Config:
         head = self.number(("head_dim",)) or (width // heads if width and heads else None)
         if self.family is None or self.family.width != "full" or head is None:
             return head
-        count = heads if place == QUERIES else self.number(("num_key_value_heads",)) or heads
+        count = self._heads(place)
         return head * count if count else None
 
 

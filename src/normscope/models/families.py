@@ -28,6 +28,7 @@ class Family:
     needs   by site, the field that must be true (or not 0 or null) for it to be there
     fixed   by site, an eps that no field changes
     first   by site, the first layer that has it
+    layers  the field that counts them, where it is an unusual one
     width   of queries and keys: "head" for a head's, "full" for all heads in one, "heads" for each head's own gamma
     """
 
@@ -41,6 +42,7 @@ class Family:
     needs: Mapping[str, str] = field(default_factory=dict)
     fixed: Mapping[str, str] = field(default_factory=dict)
     first: Mapping[str, int] = field(default_factory=dict)
+    layers: str = ""
     width: str = "head"
 
 
@@ -94,10 +96,16 @@ GPT2 = Family(
     {"h.*.ln_1": BEFORE_ATTENTION, "h.*.ln_2": BEFORE_MLP, "h.*.ln_cross_attn": BEFORE_CROSS, "ln_f": FINAL},
     needs={"h.*.ln_cross_attn": "add_cross_attention"},
 )  # fmt: skip
+VIT_SITES = {"layernorm_before": BEFORE_ATTENTION, "layernorm_after": BEFORE_MLP}
 VIT = Family(
-    "LayerNorm", "layer_norm_eps", "1e-12",
-    {"layer.*.layernorm_before": BEFORE_ATTENTION, "layer.*.layernorm_after": BEFORE_MLP, "layernorm": FINAL},
-)  # fmt: skip
+    "LayerNorm",
+    "layer_norm_eps",
+    "1e-12",
+    {f"encoder.layer.*.{name}": place for name, place in VIT_SITES.items()}
+    | {f"layers.*.{name}": place for name, place in VIT_SITES.items()}
+    | {"layernorm": FINAL},
+    needs={f"layers.*.{name}": "" for name in VIT_SITES},  # as transformers 5 calls them in memory
+)
 CLIP_SITES = {"encoder.layers.*.layer_norm1": BEFORE_ATTENTION, "encoder.layers.*.layer_norm2": BEFORE_MLP}
 CLIP_TEXT = Family("LayerNorm", "layer_norm_eps", "1e-5", CLIP_SITES | {"final_layer_norm": FINAL})
 CLIP_VISION = replace(CLIP_TEXT, sites=CLIP_SITES | {"pre_layrnorm": EMBEDDINGS, "post_layernorm": FINAL})
@@ -154,6 +162,7 @@ FAMILIES: Mapping[str, Family] = {
             "albert_layers.*.full_layer_layer_norm": AFTER_MLP,
         },
         needs={},
+        layers="inner_group_num",  # that all layers share
     ),
     "bart": BART,
     "bert": BERT,
