@@ -4,6 +4,7 @@ import pytest
 
 import normscope as ns
 from normscope.models.found import Found, Report
+from normscope.models.summary import Summary
 from tests.models.weights import folder
 
 
@@ -85,6 +86,23 @@ def test_norms_are_paired_by_paths_whatever_stands_before_them():
     one, other = report(ns.layer_norm(8)), report(ns.layer_norm(8), names="bert/layers/{}/norm")
     assert ns.diff(one, other).different == ()
     assert ns.diff(one, other).paired == "by their paths"
+
+
+@pytest.mark.parametrize(("gamma", "same"), [(1.2, True), (0.2, False)])
+def test_an_offset_that_an_exporter_folded_is_no_difference(gamma, same):
+    def summarised(at):
+        return {"gamma": Summary(8, at - 0.1, at + 0.1, at)}
+
+    weights = report(ns.rms_norm(8, 1e-6, offset=1), parameters=summarised(0.2))
+    graph = report(ns.rms_norm(8, 1e-6), parameters=summarised(gamma))
+    assert (ns.diff(weights, graph).different == ()) == same
+
+
+def test_the_final_norm_is_no_layers_norm():
+    final, layer = ns.layer_norm(8, 1e-3), ns.layer_norm(8)
+    one = Report((Found("norm", final), Found("layers.0.norm", layer)))
+    other = Report((Found("model.layers.0.norm", layer), Found("model.norm", final)))
+    assert ns.diff(one, other).different == () and ns.diff(other, one).different == ()
 
 
 def test_norms_without_paths_in_common_are_paired_in_order():

@@ -16,6 +16,8 @@ from .recognise import WORDS
 
 MODEL = "model"  # where a difference is that of the whole model
 FLOAT32_EPS = 2.0**-23
+FOLDED = "folded into gamma"
+NEAR = 1e-2  # gammas that are rounded to bfloat16
 CLOSE = 1e-6  # eps that are read back from a float32
 
 
@@ -191,10 +193,16 @@ def _by_paths(one: Sequence[Found], other: Sequence[Found]) -> list[Pair]:
     pairs: list[Pair] = []
     for each in one:
         path = _path(each)
-        ends = [name for name in rest if name == path or name.endswith(f".{path}") or path.endswith(f".{name}")]
-        beside = rest.pop(max(ends, key=len)) if ends else None
+        ends = [name for name in rest if _is_end(path, name) or _is_end(name, path)]
+        beside = rest.pop(min(ends, key=lambda name: abs(len(name) - len(path)))) if ends else None
         pairs.append((each.where, each, beside))
     return pairs + [(each.where, None, each) for each in rest.values()]
+
+
+def _is_end(end: str, path: str) -> bool:
+    """Whether a path ends so, with nothing before it that has a number: `norm` is no layer's norm."""
+    before = path.removesuffix(end)
+    return path == end or (path.endswith(f".{end}") and not any(part.isdigit() for part in before.split(".")))
 
 
 def _path(found: Found) -> str:
@@ -238,7 +246,23 @@ def _of_pairs(pairs: Sequence[Pair]) -> Iterator[Row]:
         counts = [sum(pair[side] is not None for pair in group) for side in (1, 2)]
         yield Row(name, "count", *counts)
         for field, read in FIELDS.items():
-            yield from _rows(name, field, [(a.where, read(a), read(b)) for a, b in both])
+            yield from _rows(name, field, [(a.where, *_values(field, read, a, b)) for a, b in both])
+
+
+def _values(field: str, read: Callable[[Found], Any], a: Found, b: Found) -> tuple[Any, Any]:
+    """A field of two norms. An exporter computes 1 + w once and for all: that is the same gamma, kept otherwise."""
+    if field == "offset" and a.offset != b.offset and _multiply_alike(a, b):
+        return FOLDED, FOLDED
+    return read(a), read(b)
+
+
+def _multiply_alike(a: Found, b: Found) -> bool:
+    """Whether gamma with its offset comes out the same, as far as its summary tells."""
+    gammas = [(each.offset, each.parameters.get("gamma")) for each in (a, b)]
+    figures = [
+        [made.least + offset, made.most + offset, made.mean + offset] for offset, made in gammas if made is not None
+    ]
+    return len(figures) == 2 and all(abs(one - two) <= NEAR * abs(one) for one, two in zip(*figures, strict=True))
 
 
 def _rows(where: str, field: str, values: Sequence[tuple[str, Any, Any]]) -> Iterator[Row]:

@@ -97,6 +97,7 @@ def _of_region(graph: Graph, found: Region, is_fused: bool, run: bool) -> Found:
         evidence=(*evidence, *_formats(graph, found), *filter(None, [outcome.evidence])),
         warnings=(*faults, *filter(None, [outcome.warning])),
         tensors={"x": found.x, "y": found.y} | tensors,
+        cast=_cast(graph, found),
     )
 
 
@@ -113,6 +114,16 @@ def _formats(graph: Graph, found: Region) -> Iterator[str]:
             dtype = graph.dtype(graph.nodes[at].output[0])
             if dtype and root and own and root != own:
                 yield f"gamma multiplies in {dtype}"
+
+
+def _cast(graph: Graph, found: Region) -> str:
+    """Whether narrow values are cast back to x's dtype before gamma multiplies; empty where there is no cast."""
+    own, root = graph.dtype(found.x), graph.dtype(graph.nodes[found.root].input[0])
+    if not own or not root or own == root:
+        return ""
+    wide = f"gamma multiplies in {root}"
+    told = [each for each in _formats(graph, found) if each.startswith("gamma")]
+    return "" if not told else "after gamma" if wide in told else "before gamma"
 
 
 def _of_operator(graph: Graph, at: int, node: Any, operator: Fused, run: bool) -> Found:
