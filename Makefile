@@ -28,6 +28,7 @@ oracle: ## install PyTorch and ONNX Runtime, record the golden vectors again, co
 	@.venv-oracle/bin/python -m tests.golden.record_rounding
 	@.venv-oracle/bin/python -m tests.golden.record_backward
 	@.venv-oracle/bin/python -m tests.golden.record_counts
+	@.venv-oracle/bin/python -m tests.golden.record_graphs
 	@.venv-oracle/bin/python -m pytest -m oracle
 
 clean: ## remove the environments and what tools left behind

@@ -84,7 +84,7 @@ def test_every_error_class_is_in_the_table():
     [
         *(ns.Norm, ns.layer_norm, ns.rms_norm, ns.batch_norm, ns.instance_norm, ns.group_norm),
         *(ns.trace, ns.running_statistics, ns.ledger, ns.exact, ns.compare, ns.variances, ns.precision, ns.ladder),
-        *(ns.derive, ns.training_ledger, ns.check),
+        *(ns.derive, ns.training_ledger, ns.model_ledger, ns.check),
     ],
     ids=lambda function: function.__name__,
 )

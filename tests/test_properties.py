@@ -58,6 +58,7 @@ def norms(draw):
         center=draw(st.booleans()),
         scale=draw(st.booleans()),
         shift=draw(st.booleans()),
+        offset=draw(st.sampled_from([0, 0, 1, -2])),
         running=draw(st.booleans()),
         sizes={axis: sizes[axis] for axis in names if axis == "g" or draw(st.booleans())},
         name=draw(st.sampled_from(["", "mine"])),
@@ -203,12 +204,12 @@ def test_ledger_closed_form(case, storage):
     r = int(np.prod([sizes[axis] for axis in norm.kept]))
     p = int(np.prod(norm.param_shape(sizes)))
     w = {"float64": 8, "float32": 4, "bfloat16": 2, "float16": 2}.get(storage, 1)
-    affine = norm.scale + norm.shift
+    affine, gain = norm.scale + norm.shift, p * (norm.offset != 0)
     taken = 0 if norm.running else 1  # statistics taken from x: squares, a mean and a variance
     buffers = 2 + norm.center + taken + bool(affine)  # x, xhat; c; q; y
     statistics = 1 + norm.center + (norm.running and 1)  # var or r; mean; the running variance beside r
-    assert cost.peak_bytes == buffers * n * w + statistics * 4 * r + affine * p * w
-    assert cost.flops == n * (norm.center + taken * (norm.center + 2) + 1 + affine) + r
+    assert cost.peak_bytes == buffers * n * w + statistics * 4 * r + (affine * p + gain) * w
+    assert cost.flops == n * (norm.center + taken * (norm.center + 2) + 1 + affine) + r + gain
     assert (cost.reciprocal_roots, cost.cells, cost.statistics) == (r, n, r)
     assert cost.fused_bytes == 2 * n * w + affine * p * w + (norm.running * (1 + norm.center)) * 4 * r
     assert sum(row["bytes"] for row in cost.to_json()["steps"]) + sum(cost.inputs.values()) == cost.peak_bytes

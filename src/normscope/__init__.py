@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from .differences import Difference, difference
     from .gradients import backward, training
     from .losses import Loss, precision
+    from .models.differing import Diff, diff
+    from .models.found import Found, Report
+    from .models.inspecting import inspect
     from .norm import Norm, batch_norm, group_norm, instance_norm, layer_norm, rms_norm
     from .program import Program, Step
     from .rungs import Rung, ladder
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
     from .variance import variances
     from .views.derive import derive
     from .views.ledger import Ledger, ledger
+    from .views.model_ledger import ModelLedger, model_ledger
     from .views.policies import Policy
     from .views.training import TrainingLedger, training_ledger
 
@@ -38,6 +42,9 @@ HOMES = {
     "differences": ("Difference", "difference"),
     "gradients": ("backward", "training"),
     "losses": ("Loss", "precision"),
+    "models.differing": ("Diff", "diff"),
+    "models.found": ("Found", "Report"),
+    "models.inspecting": ("inspect",),
     "norm": ("Norm", "batch_norm", "group_norm", "instance_norm", "layer_norm", "rms_norm"),
     "program": ("Program", "Step"),
     "rungs": ("Rung", "ladder"),
@@ -46,14 +53,16 @@ HOMES = {
     "variance": ("variances",),
     "views.derive": ("derive",),
     "views.ledger": ("Ledger", "ledger"),
+    "views.model_ledger": ("ModelLedger", "model_ledger"),
     "views.policies": ("Policy",),
     "views.training": ("TrainingLedger", "training_ledger"),
 }
 __all__ = [
-    "Compared", "Comparison", "Difference", "ExactTrace", "Finding", "Ledger", "Loss", "Norm", "Policy", "Program",
-    "Rung", "Step", "Trace", "TrainingLedger", "Verdict", "backward", "batch_norm", "check", "compare", "derive",
-    "difference", "exact", "forward", "group_norm", "instance_norm", "ladder", "layer_norm", "ledger", "precision",
-    "presets", "rms_norm", "running_statistics", "trace", "training", "training_ledger", "variances",
+    "Compared", "Comparison", "Diff", "Difference", "ExactTrace", "Finding", "Found", "Ledger", "Loss",
+    "ModelLedger", "Norm", "Policy", "Program", "Report", "Rung", "Step", "Trace", "TrainingLedger", "Verdict",
+    "backward", "batch_norm", "check", "compare", "derive", "diff", "difference", "exact", "forward", "group_norm",
+    "inspect", "instance_norm", "ladder", "layer_norm", "ledger", "model_ledger", "precision", "presets",
+    "rms_norm", "running_statistics", "trace", "training", "training_ledger", "variances",
 ]  # fmt: skip
 
 

@@ -18,7 +18,7 @@ from .axes import Axes
 from .errors import ProgramError
 from .norm import Norm, a_norm
 from .program import PARAMETERS, Builder, Program
-from .steps import forward, inputs
+from .steps import forward, gain, inputs
 
 SAVED = ("xhat", "x")
 GRADIENTS = ("dx", "dgamma", "dbeta")
@@ -46,7 +46,8 @@ def backward(norm: Norm, saved: str = "xhat") -> Program:
     across[B S d] = sub(centered, along)  in dx
     dx[B S d] = mul(r, across)
 
-    A norm that has no gamma reads dy as dxhat. RMSNorm, which has no mu, takes no mean of dxhat away. With
+    A norm that has no gamma reads dy as dxhat; one with an offset adds it to gamma again (`gain`), and its dgamma
+    is the same, since an offset moves with nothing. RMSNorm, which has no mu, takes no mean of dxhat away. With
     running statistics, which do not move with x, dx is r * dxhat. A correction divides the second mean as it
     does the variance. Where gamma and beta have all axes of x, dgamma is dy_xhat and dbeta is dy.
 
@@ -74,8 +75,9 @@ def training(norm: Norm, there: Program | None = None) -> Program:
     >>> [step.name for step in training(norm)]
     ['q', 'var', 'v', 'r', 'xhat', 'dxhat_xhat', 'mean_dxhat_xhat', 'along', 'across', 'dx']
     """
-    there, back = there or forward(norm), backward(norm)
-    return replace(there, inputs=(*there.inputs, ("dy", norm.axes)), steps=(*there.steps, *back.steps))
+    there = there or forward(norm)
+    back = (step for step in backward(norm) if step.name not in there.by_name)  # its gain stands already
+    return replace(there, inputs=(*there.inputs, ("dy", norm.axes)), steps=(*there.steps, *back))
 
 
 def saved_values(norm: Norm, saved: str = "xhat") -> Axes:
@@ -113,7 +115,7 @@ def _parameters(build: Builder, norm: Norm) -> None:
 
 
 def _input(build: Builder, norm: Norm) -> None:
-    g = build.let("dxhat", "mul", "dy", "gamma") if norm.scale else "dy"
+    g = build.let("dxhat", "mul", "dy", gain(build, norm)) if norm.scale else "dy"
     if norm.running:
         build.let("dx", "mul", "r", g)
         return

@@ -33,6 +33,7 @@ class Norm:
     center      subtract the mean first; without it the norm is an RMSNorm
     scale       there is a gamma
     shift       there is a beta
+    offset      added to gamma before it multiplies: 1 in Gemma, whose weights are gamma - 1; without a gamma 0
     running     mean and variance are given (running_mean, running_var), not taken from x: BatchNorm in
                 evaluation
     sizes       sizes that the shape of x leaves open or must agree with, such as `{"g": 4}`
@@ -52,6 +53,7 @@ class Norm:
     center: bool = True
     scale: bool = True
     shift: bool = True
+    offset: int = 0
     running: bool = False
     sizes: Any = ()
     name: str = field(default="", compare=False)
@@ -68,9 +70,12 @@ class Norm:
         running: bool = False,
         sizes: Mapping[str, int] | Sequence[tuple[str, int]] = (),
         name: str = "",
+        *,
+        offset: int = 0,
     ) -> None:
         layout = parse(pattern)
         has_affine = affine is not None and (scale or shift)
+        has_gamma = has_affine and _flag("scale", scale)
         known = _sizes(layout, sizes)
         values = {
             "pattern": str(layout),
@@ -78,8 +83,9 @@ class Norm:
             "eps": None if eps is None else exact_eps(eps),
             "correction": _correction(correction),
             "center": _flag("center", center),
-            "scale": has_affine and _flag("scale", scale),
+            "scale": has_gamma,
             "shift": has_affine and _flag("shift", shift),
+            "offset": _offset(offset) if has_gamma else 0,
             "running": _flag("running", running),
             "sizes": known,
             "name": name or _kind(layout, affine if has_affine else None, center),
@@ -210,6 +216,13 @@ def _correction(correction: int) -> int:
     return count
 
 
+def _offset(offset: int) -> int:
+    count = whole(offset)
+    if count is None:
+        raise NormError(f"offset is {offset!r}; it must be a whole number, added to gamma: 1 for Gemma.")
+    return count
+
+
 def _flag(name: str, value: object) -> bool:
     if not any(value is flag or value == flag for flag in (True, False)):
         raise NormError(f"{name} is {value!r}; it must be True or False.")
@@ -294,8 +307,12 @@ def layer_norm(
     eps: Number | None = 1e-5,
     elementwise_affine: bool = True,
     bias: bool = True,
+    *,
+    offset: int = 0,
 ) -> Norm:
     """LayerNorm over the trailing axes of `normalized_shape` (None: the last axis, of any size).
+
+    With offset 1 its weights are gamma - 1, as Apex and NeMo keep them in "layernorm_1p".
 
     https://docs.pytorch.org/docs/stable/generated/torch.nn.LayerNorm.html; Ba, Kiros and Hinton 2016,
     arXiv:1607.06450.
@@ -305,15 +322,18 @@ def layer_norm(
     """
     over, sizes = _trailing(normalized_shape)
     affine = over if elementwise_affine else None
-    return Norm(f"... [{over}]", affine, eps, shift=bias, sizes=sizes, name="LayerNorm")
+    return Norm(f"... [{over}]", affine, eps, shift=bias, sizes=sizes, name="LayerNorm", offset=offset)
 
 
 def rms_norm(
     normalized_shape: int | Sequence[int] | None = None,
     eps: Number | None = None,
     elementwise_affine: bool = True,
+    *,
+    offset: int = 0,
 ) -> Norm:
-    """RMSNorm: no mean, no beta; its variance is the mean square.
+    """RMSNorm: no mean, no beta; its variance is the mean square. With offset 1 it is Gemma's, which multiplies
+    by 1 + weight.
 
     eps None is finfo(dtype computed in).eps. For float16 and bfloat16 that is float32's 1.19e-7: PyTorch's
     documentation says the eps of x's dtype, but PyTorch 2.13 adds float32's (the eps that F.rms_norm's output
@@ -324,7 +344,7 @@ def rms_norm(
     """
     over, sizes = _trailing(normalized_shape)
     affine = over if elementwise_affine else None
-    return Norm(f"... [{over}]", affine, eps, center=False, shift=False, sizes=sizes, name="RMSNorm")
+    return Norm(f"... [{over}]", affine, eps, center=False, shift=False, sizes=sizes, name="RMSNorm", offset=offset)
 
 
 def batch_norm(

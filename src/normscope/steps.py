@@ -3,6 +3,7 @@
     mu      mean            c = x - mu    centered        q = c * c       squares
     var     variance        v = var + eps                 r = 1/sqrt(v)   reciprocal root
     xhat    normalized      scaled = xhat * gamma         y = scaled + beta
+    gain    gamma + offset, which scales in gamma's place where the norm has an offset (Gemma's 1)
 
 The definition is PyTorch's (torch.nn.LayerNorm and its relatives): the variance divides by the count of
 cells (correction 0) and eps stands inside the root. RMSNorm has no mu and c; its var is the mean square.
@@ -10,6 +11,7 @@ cells (correction 0) and eps stands inside the root. RMSNorm has no mu and c; it
 
 from collections.abc import Mapping
 from dataclasses import replace
+from fractions import Fraction
 from functools import lru_cache
 from math import prod
 
@@ -19,6 +21,7 @@ from .norm import Norm, a_norm
 from .program import PARAMETERS, Builder, Program, Step
 
 PARAMETER_GRADIENTS = ("dgamma", "dbeta")
+FACTORS = ("gain", "w")  # made of gamma alone
 STATISTICS = ("running_mean", "running_var")
 WIRINGS = ("post", "pre")
 NUMBERS = ("eps", "momentum")  # single numbers among the inputs; the others are tensors
@@ -42,6 +45,9 @@ def forward(norm: Norm) -> Program:
 
     v and r take the buffer of var, and scaled that of y: so few values need be kept at once.
 
+    >>> forward(Norm("S [d]", affine="d", offset=1)).by_name["gain"].call
+    'add(gamma, 1)'
+
     Raises NormError for what is no Norm.
     """
     norm = a_norm(norm)
@@ -57,10 +63,15 @@ def forward(norm: Norm) -> Program:
     build.let("xhat", "mul", centered, "r")
     scaled = "xhat"
     if norm.scale:
-        scaled = build.let("scaled" if norm.shift else "y", "mul", "xhat", "gamma", into="y")
+        scaled = build.let("scaled" if norm.shift else "y", "mul", "xhat", gain(build, norm), into="y")
     if norm.shift:
         build.let("y", "add", scaled, "beta")
     return build.program()
+
+
+def gain(build: Builder, norm: Norm) -> str:
+    """The factor of xhat: gamma, or a step that adds the offset to it."""
+    return build.let("gain", "add", "gamma", Fraction(norm.offset)) if norm.offset else "gamma"
 
 
 def output(program: Program) -> str:
@@ -94,8 +105,8 @@ def _unchanged(program: Program) -> list[str]:
 
 
 def is_statistic(norm: Norm, name: str, axes: Axes) -> bool:
-    """Whether a value is one number for each row of reduced cells, and no parameter or its gradient."""
-    return name not in (*PARAMETERS, *PARAMETER_GRADIENTS) and not set(norm.over) & set(axes)
+    """Whether a value is one number for each row of reduced cells, and none that is made of parameters."""
+    return name not in (*PARAMETERS, *FACTORS, *PARAMETER_GRADIENTS) and not set(norm.over) & set(axes)
 
 
 def trace_bytes(program: Program, sizes: Mapping[str, int], width: int) -> int:

@@ -164,8 +164,8 @@ def trace(
     x is nested lists of numbers, a NumPy array or any Array API array, and is never modified; float32 and
     float64 are computed in their own dtype, integers in float64, narrower floats in float32 (a note says
     so). gamma and beta have the shape of the norm's affine axes and, if not given, the layer's initial
-    values, ones and zeros. running_mean and running_var belong to `batch_norm(training=False)`. A mean of
-    arrays is infinite where its sum overflows; of plain cells it is not.
+    values, ones (less the norm's offset) and zeros. running_mean and running_var belong to
+    `batch_norm(training=False)`. A mean of arrays is infinite where its sum overflows; of plain cells it is not.
 
     dy, of the shape of x, is the gradient of a loss with respect to y; from it come `dx`, `dgamma`, `dbeta`
     and every step on the way back (gradients.backward). With a policy, or its name, every value is rounded to
@@ -233,10 +233,12 @@ def _trace(
     for name in wanted:
         values[name] = parameter(name, given[name], norm, sizes, x)
         if given[name] is None:
-            notes.append(f"{name} is not given: {'ones' if name == 'gamma' else 'zeros'}, its initial value.")
+            start = initial(name, norm)
+            told = {0: "zeros", 1: "ones"}.get(start, f"{start} everywhere")
+            notes.append(f"{name} is not given: {told}, its initial value.")
     if policy:
         made = rounding.evaluate(program, sizes, values, policy, norm.over)
-        return Trace(norm, program, sizes, made, shape, (policy.note, *notes), policy)
+        return Trace(norm, program, sizes, made, shape, (policy.note(program), *notes), policy)
     return _run(program, sizes, values, norm, shape, notes)
 
 
@@ -302,8 +304,8 @@ def parameter(name: str, value: Any, norm: Norm, sizes: Mapping[str, int], x: An
     else:
         axes, shape = norm.param_axes, norm.param_shape(sizes)
     if value is None:
-        ones = [Fraction(name == "gamma")] * prod(shape)
-        return ones if not arrays.is_array(x) else _filled(x, shape, float(name == "gamma"))
+        start = initial(name, norm)
+        return _filled(x, shape, float(start)) if arrays.is_array(x) else [Fraction(start)] * prod(shape)
     if shape_of(value, name) != shape:
         if name == "dy":
             raise ShapeError(f"dy has shape {shape_of(value, name)}; the gradient of y needs that of x, {shape}.")
@@ -312,6 +314,11 @@ def parameter(name: str, value: Any, norm: Norm, sizes: Mapping[str, int], x: An
             f"{sized(norm.axes, sizes)} needs {shape}."
         )
     return value.tolist() if not arrays.is_array(x) and hasattr(value, "tolist") else value
+
+
+def initial(name: str, norm: Norm) -> int:
+    """What gamma and beta are before training: the layer then multiplies by 1 and adds 0."""
+    return 1 - norm.offset if name == "gamma" else 0
 
 
 def _filled(x: Any, shape: tuple[int, ...], value: float) -> Any:

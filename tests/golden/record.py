@@ -76,6 +76,8 @@ CASES = [
     Case("rms_norm_two_axes", "rms_norm", (2, 3, 4, 5), {"normalized_shape": [4, 5]}, ("gamma",)),
     Case("rms_norm_far", "rms_norm", (2, 4, 8), {}, ("gamma",), "far"),
     Case("rms_norm_d1", "rms_norm", (5, 1), {}, ("gamma",)),
+    Case("rms_norm_one_plus", "rms_norm", (2, 4, 8), {"eps": 1e-6, "offset": 1}, ("gamma",)),
+    Case("layer_norm_one_plus", "layer_norm", (2, 4, 8), {"offset": 1}),
     Case("batch_norm_2d", "batch_norm", (6, 3)),
     Case("batch_norm_3d", "batch_norm", (3, 4, 5)),
     Case("batch_norm_4d", "batch_norm", (2, 3, 4, 5)),
@@ -158,6 +160,8 @@ def outputs(case: Case, given: Mapping[str, np.ndarray], dtype: str = "") -> dic
 def called(case: Case, functional: Any, tensors: Mapping[str, Any]) -> Any:
     x, weight, bias = tensors["x"], tensors.get("gamma"), tensors.get("beta")
     arguments = case.arguments
+    if "offset" in arguments:  # as Gemma's modelling code and Apex's layernorm_1p do
+        weight = weight + arguments["offset"]
     eps = {"eps": arguments["eps"]} if "eps" in arguments else {}
     if case.kind in ("layer_norm", "gpt2"):
         return functional.layer_norm(x, case.param_shape, weight, bias, **eps)

@@ -79,7 +79,7 @@ def test_a_csv_is_a_dy_too(files):
     ("dy", "code", "message"),
     [
         ("gamma.npy", 2, "dy has shape (3,); the gradient of y needs that of x, (2, 6, 3)."),
-        ("none.npy", 2, "dy from none.npy: there is no such file; give a .npy or .csv file."),
+        ("none.npy", 2, "dy from none.npy: there is no such file; give a .npy, .npz, .safetensors or .csv file."),
         ("dy.pt", 3, "dy from dy.pt: a .pt file can run code when it is loaded, so it is never read; use numpy.save."),
     ],
 )

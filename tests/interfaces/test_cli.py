@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import normscope as ns
-from normscope.interfaces import choice, cli, memory, web
+from normscope.interfaces import choice, cli, memory, options, web
 from tools import commands_doc
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -208,13 +208,13 @@ REFUSED = [
     (("trce",), 2, "No such command 'trce'. Did you mean 'trace'? See 'normscope --help'."),
     (("--port", "1", "trace", "x.npy"), 2, "--port and --no-browser stand after 'trace'. See 'normscope --help'."),
     (("trace",), 2, "Missing argument 'FILE'." + HELP["trace"]),
-    (("trace", "none.npy"), 2, "x from none.npy: there is no such file; give a .npy or .csv file."),
+    (("trace", "none.npy"), 2, "x from none.npy: there is no such file; give a .npy, .npz, .safetensors or .csv file."),
     (
         ("trace", "x.npy", "--beta", "none.npy"),
         2,
-        "beta from none.npy: there is no such file; give a .npy or .csv file.",
+        "beta from none.npy: there is no such file; give a .npy, .npz, .safetensors or .csv file.",
     ),
-    (("open", "none.npy"), 2, "x from none.npy: there is no such file; give a .npy or .csv file."),
+    (("open", "none.npy"), 2, "x from none.npy: there is no such file; give a .npy, .npz, .safetensors or .csv file."),
     (
         ("open", "x.pt"),
         3,
@@ -268,7 +268,7 @@ REFUSED = [
     ),
     (("trace", "x.npy", "--pattern", "B [d]"), 2, "x has 3 dimensions; the pattern 'B [d]' needs 2."),
     (("trace", "x.npy", "--pattern", "B [d"), 2, "pattern 'B [d': '[' is never closed; add ']'."),
-    (("ledger",), 2, "Missing option '--shape'." + HELP["ledger"]),
+    (("ledger",), 2, "Missing option '--shape', or '--preset' for a whole model." + HELP["ledger"]),
     (
         ("ledger", "--shape", "2,a"),
         2,
@@ -349,7 +349,7 @@ def test_the_exit_code_of_the_server_is_that_of_the_command(run, monkeypatch):
 
 
 def test_the_port_in_the_help_is_the_servers():
-    assert cli.PORT == web.PORT
+    assert options.PORT == web.PORT
 
 
 # --- colour, pipes, start

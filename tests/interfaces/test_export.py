@@ -243,7 +243,7 @@ def test_json(run):
         (("v=1&step=zzz",), 2, "no lesson can read it as it is; say --lesson"),
         (("/inside", "--lesson", "named"), 2, "the link is of 'inside' and --lesson is 'named'"),
         (("v=1", "--lesson", "other"), 2, "'other' is no lesson"),
-        (("/inside", "--eps", "1"), 2, "belong to --file; give the file too"),
+        (("/inside", "--eps", "1"), 2, "--eps belongs to --file; give the file too"),
         (("/inside?v=1&source=file",), 2, "give it with --file FILE"),
         (("/inside?v=1&do=source:file",), 2, "give it with --file FILE"),
         (("/inside", "--file", "x.npy"), 2, "the state does not show the file"),

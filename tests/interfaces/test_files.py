@@ -39,23 +39,11 @@ HUGE = "{'descr': '<f4', 'fortran_order': False, 'shape': (4, %s), }"
 
 # name: (file, contents, error class, text after "x from FILE: ")
 REFUSED: dict[str, tuple[str, bytes, type[NormscopeError], str]] = {
-    "npz": (
-        "x.npz",
-        b"PK",
-        FileError,
-        "an .npz archive is not supported yet; save one array: numpy.save('x.npy', archive['name']).",
-    ),
-    "safetensors": (
-        "x.safetensors",
-        b"",
-        FileError,
-        "a .safetensors file is not supported yet; save one tensor: numpy.save('x.npy', tensor).",
-    ),
     "onnx": (
         "x.onnx",
         b"",
         FileError,
-        "an .onnx model is not supported yet; save one tensor: numpy.save('x.npy', tensor).",
+        "an .onnx model is no tensor; `normscope inspect x.onnx` finds its norms.",
     ),
     "pt": (
         "x.pt",
@@ -73,9 +61,9 @@ REFUSED: dict[str, tuple[str, bytes, type[NormscopeError], str]] = {
         "x.txt",
         b"1",
         FileError,
-        "its name ends in '.txt'; give a .npy or .csv file, named so.",
+        "its name ends in '.txt'; give a .npy, .npz, .safetensors or .csv file, named so.",
     ),
-    "no ending": ("x", b"1", FileError, "its name ends in ''; give a .npy or .csv file, named so."),
+    "no ending": ("x", b"1", FileError, "its name ends in ''; give a .npy, .npz, .safetensors or .csv file, named so."),
     "empty npy": (
         "x.npy",
         b"",
@@ -98,7 +86,7 @@ REFUSED: dict[str, tuple[str, bytes, type[NormscopeError], str]] = {
         "x.npy",
         b"PK\x03\x04....",
         FileError,
-        "an .npz archive is not supported yet; save one array: numpy.save('x.npy', archive['name']).",
+        "it is a .npz archive by its contents; give it a name that ends so.",
     ),
     "object array": (
         "x.npy",
@@ -288,9 +276,9 @@ def test_a_refused_file_is_named_with_the_place_and_the_fix(case):
 @pytest.mark.parametrize(
     ("make", "path", "code", "text"),
     [
-        (None, "none.npy", 2, "there is no such file; give a .npy or .csv file."),
-        (os.mkdir, "folder.npy", 3, "it is a directory; give a .npy or .csv file in it."),
-        (os.mkfifo, "pipe.csv", 3, "it is no regular file; save it as a .npy or .csv file first."),
+        (None, "none.npy", 2, "there is no such file; give a .npy, .npz, .safetensors or .csv file."),
+        (os.mkdir, "folder.npy", 3, "it is a directory; give a .npy, .npz, .safetensors or .csv file in it."),
+        (os.mkfifo, "pipe.csv", 3, "it is no regular file; save it as a .npy, .npz, .safetensors or .csv file first."),
     ],
 )
 def test_what_is_no_file_is_refused(make: Callable[[str], None] | None, path: str, code: int, text: str):

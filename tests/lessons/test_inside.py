@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from normscope.lessons.site import respond
-from normscope.lessons.sources import minilm, preset, symbolic
+from normscope.lessons.sources import MODELS, minilm, preset, symbolic
 from normscope.page.numbers import short
 from normscope.presets import PRESETS
 from tests.lessons.dom import Node, parse
@@ -121,17 +121,46 @@ def test_lesson_A5_every_entry_of_every_step_is_visible():
         assert cells(strip(tree, name)) == [[short(value) for value in row] for row in wanted]
 
 
-@pytest.mark.parametrize("key", PRESETS)
+@pytest.mark.parametrize("key", MODELS)
 def test_lesson_A6_presets_speak_of_the_full_sizes(key):
-    model = PRESETS[key]
+    model = MODELS[key]
     tree = page(f"source={key}")
-    shape = f"1 × {model.positions:,} × {model.d:,}"
+    positions = {"clip-vit-b32": 50, "whisper-tiny": 1500}.get(key, model.positions)  # an image's, a sound's
+    shape = f"1 × {positions:,} × {model.d:,}"
     assert shape in tree.one(id="x-caption").text
-    assert f"S = {model.positions:,}, d = {model.d:,}" in tree.one(id="ledger").text
+    assert f"S = {positions:,}, d = {model.d:,}" in tree.one(id="ledger").text
     assert "A window of the tensor" in tree.one(class_="paging").text
     lead = tree.one("p", class_="source").text
     assert model.source.split(";")[0] in lead and "synthetic" in lead
     assert f"eps {model.eps}" in lead
+
+
+def test_a_model_of_batch_norms_has_no_rows_to_show():
+    assert set(PRESETS) - set(MODELS) == {"resnet-50"}
+    assert 'value="resnet-50"' not in respond("/inside", "")[2]
+    status, _, body = respond("/inside", "source=resnet-50")
+    assert status == 400 and "there is no source 'resnet-50' here" in body
+
+
+def test_gemmas_gamma_is_near_0_and_its_factor_near_1():
+    tree = page("source=gemma-3-1b&step=gain")
+    assert "RMSNorm that multiplies by 1 + gamma, pre- and post-norm" in tree.one("p", class_="source").text
+    assert "LitGPT has eps 1e-5" in tree.one("p", class_="source").text
+    gamma, gain = (
+        np.array([float(cell.replace("−", "-")) for cell in cells(strip(tree, name))[0]]) for name in ("gamma", "gain")
+    )
+    assert np.abs(gamma).max() < 0.9 and np.allclose(gain, 1 + gamma, atol=1e-3)
+    assert "keeps gamma less 1, as Gemma does" in tree.one(id="formula").text
+    assert "1 + gamma" not in page("source=llama-3-8b").one("p", class_="source").text
+
+
+def test_gemmas_factor_stands_in_every_copy_and_in_the_ledger():
+    query = "source=gemma-2-2b&step=gain"
+    assert "gain = gamma + 1 # d y" in page(f"{query}&copy=numpy").one(id="copied").text
+    assert "F.rms_norm(x, (2304,), gamma + 1, eps=1e-06)" in page(f"{query}&copy=pytorch").one(id="copied").text
+    latex = page(f"{query}&copy=latex").one(id="copied").text
+    assert r"\left(\gamma_{i} + 1\right)" in latex
+    assert "4Nw + 4R + 2dw bytes and 4N + R + d FLOPs" in page(query).one(id="ledger").text
 
 
 def test_lesson_A7_values_are_synthetic_seeded_and_say_so():

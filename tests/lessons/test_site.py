@@ -5,8 +5,7 @@ import random
 import pytest
 
 from normscope.lessons.site import respond
-from normscope.lessons.sources import Synthetic
-from normscope.presets import PRESETS
+from normscope.lessons.sources import MODELS, Synthetic
 from tests.lessons.dom import Node, parse
 
 PATHS = [
@@ -147,6 +146,6 @@ def test_one_edit_is_a_small_patch():
     assert patch < whole / 2
 
 
-@pytest.mark.parametrize("key", [*PRESETS, "symbolic", "minilm"])
+@pytest.mark.parametrize("key", [*MODELS, "symbolic", "minilm"])
 def test_every_choice_of_tensor_can_be_drawn(key):
     assert get(f"/inside?v=1&do=source:{key}")[0] == 200

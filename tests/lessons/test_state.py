@@ -14,8 +14,8 @@ from normscope.lessons.inside.actions import LOOKING, MOST_EDITS, done
 from normscope.lessons.inside.page import LESSON
 from normscope.lessons.inside.state import State
 from normscope.lessons.site import respond
+from normscope.lessons.sources import MODELS
 from normscope.lessons.state import LONGEST, split
-from normscope.presets import PRESETS
 
 
 def state(query: str = "") -> State:
@@ -198,8 +198,8 @@ def test_another_norm_keeps_what_fits():
     assert after("step=y", "affine:none").step == "xhat"
 
 
-@pytest.mark.parametrize("key", PRESETS)
+@pytest.mark.parametrize("key", MODELS)
 def test_a_preset_brings_its_own_norm(key):
     body = respond("/inside", f"source={key}")[2]
-    assert f'value="{PRESETS[key].eps}"' in body
-    assert ('data-t="beta"' in body) == (PRESETS[key].kind == "LayerNorm" and PRESETS[key].bias)
+    assert f'value="{MODELS[key].eps}"' in body
+    assert ('data-t="beta"' in body) == (MODELS[key].kind == "LayerNorm" and MODELS[key].bias)

@@ -95,6 +95,15 @@ def test_gemma(case):
 
 
 @pytest.mark.parametrize("case", EVERY)
+def test_gemmas_norm_given_the_weights_that_it_stores(case):
+    """The same bits from a norm whose offset is the 1: no gamma is made of w first."""
+    from_gamma = of_policy(case, "gemma", RMS, 1 + recorded(case, "w").astype(float)).output
+    stored = of_policy(case, "gemma", replace(RMS, offset=1), recorded(case, "w"))
+    np.testing.assert_array_equal(stored.output, from_gamma)
+    assert "w in" not in stored.notes[0] and "gamma in float64" not in stored.notes[0]
+
+
+@pytest.mark.parametrize("case", EVERY)
 def test_pytorchs_kernel_from_its_own_statistics(case):
     """Given the kernel's float32 mean and 1/std, every bit of y: x*r - mu*r and *gamma + beta, each fused."""
     np.testing.assert_array_equal(given_statistics(case, "pytorch", "mean", "rstd"), recorded(case, "kernel"))

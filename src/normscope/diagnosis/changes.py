@@ -453,16 +453,23 @@ SHIFT_WORDS: Mapping[str, tuple[str, str]] = {
 }
 
 
+ONE_FORGOTTEN = (
+    "offset-missing",
+    "the scale is gamma alone, though this norm's gamma is kept less 1: 1 + gamma scales",
+)
+APPLIED = ("scale-applied", "gamma is applied")
+
+
 def affine_changes(scale: str, shift: str, base: Definition) -> list[Change]:
     """What is wrong with a factor and a summand; two findings where no one mistake makes both."""
-    fix = "y = gamma * xhat + beta" if base.shift == "beta" else "y = gamma * xhat"
+    fix = f"y = {SCALES[base.scale].text or 'gamma'} * xhat{' + beta' * (base.shift == 'beta')}"
     both = {} if scale == base.scale and shift == base.shift else {"scale": scale, "shift": shift}
     if both and (scale, shift) in AFFINE_WORDS and "beta" in (base.shift,):
         id, name = AFFINE_WORDS[scale, shift]
         return [Change(id, name, fix, "scaled", both)]
     made = []
     if scale != base.scale:
-        id, name = SCALE_WORDS.get(scale, ("scale-applied", "gamma is applied"))
+        id, name = SCALE_WORDS.get(scale, ONE_FORGOTTEN if base.takes_gamma else APPLIED)
         made.append(Change(id, name, fix, "scaled", {"scale": scale}))
     if shift != base.shift:
         id, name = SHIFT_WORDS.get(shift, ("shift-applied", "beta is added"))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from ..axes import whole
 from ..errors import DtypeError, FileError, ImplementationError, NormError
 from ..norm import Norm, layer_norm
+from .definition import RIGHT_SCALES
 from .isolation import HERE, in_child, in_process, with_notes
 from .loading import Place
 
@@ -71,6 +72,8 @@ def _examine(fn: Any, norm: Any, backward: Any, isolate: Any) -> None:
     """Refuse what cannot be meant."""
     if not isinstance(norm, Norm):
         raise NormError(f"norm is {norm!r}; give a Norm, such as layer_norm() or batch_norm().")
+    if norm.offset not in RIGHT_SCALES:
+        raise NormError(f"norm adds an offset of {norm.offset} to gamma; check knows norms that add 0 or 1.")
     if fn is None and backward is None:
         raise ImplementationError("fn is None and so is backward; give a function to check.")
     for name, value in (("fn", fn), ("backward", backward)):

@@ -23,6 +23,8 @@ from .block_table import BLOCKS
 from .division import DIVISIONS, FACTORS
 from .probes import Probe
 
+RIGHT_SCALES = {0: "gamma", 1: "1 + gamma"}  # by the norm's offset
+
 
 @dataclass(frozen=True)
 class Definition:
@@ -74,6 +76,11 @@ class Definition:
         """Whether the numerator is."""
         return self.center in ("both", "numerator", "apart")
 
+    @property
+    def takes_gamma(self) -> bool:
+        """Whether gamma scales, with an offset or without."""
+        return "gamma" in self.scale
+
 
 def right(norm: Norm, takes: frozenset[str] = frozenset({"gamma", "beta"})) -> Definition:
     """The definition of the norm itself; a parameter that a function does not take is left out."""
@@ -83,7 +90,7 @@ def right(norm: Norm, takes: frozenset[str] = frozenset({"gamma", "beta"})) -> D
         center="both" if norm.center else "neither",
         count="n - 1" if norm.correction else "n",
         running=norm.running,
-        scale="gamma" if norm.scale and "gamma" in takes else "1",
+        scale=RIGHT_SCALES[norm.offset] if norm.scale and "gamma" in takes else "1",
         shift="beta" if norm.shift and "beta" in takes else "0",
     )
 

@@ -332,7 +332,7 @@ def _derived(definition: Definition, probe: Probe, sizes: Mapping[str, int]) -> 
         "n": n,
         "factor": count_factor(definition.count, n, probe.x.shape[0]),
         "mean_factor": count_factor(definition.mean_count, mean_n, probe.x.shape[0]),
-        "gamma": np.ones(param) if probe.gamma is None else np.reshape(np.asarray(probe.gamma, np.float64), param),
+        "gamma": np.ones(param) if probe.gamma is None else _factor(definition, probe, param),
         "beta": np.zeros(param) if probe.beta is None else np.reshape(np.asarray(probe.beta, np.float64), param),
     }  # fmt: skip
     values = run(there, arrays.rules(there, sizes, np), given)
@@ -340,6 +340,14 @@ def _derived(definition: Definition, probe: Probe, sizes: Mapping[str, int]) -> 
     made = run(back, arrays.rules(back, sizes, np), {name: values[name] for name, _ in back.inputs})
     wanted = {"dx": full} | ({"dgamma": param} if norm.scale else {}) | ({"dbeta": param} if norm.shift else {})
     return {name: np.broadcast_to(made[name], shape) for name, shape in wanted.items()}
+
+
+def _factor(definition: Definition, probe: Probe, shape: tuple[int, ...]) -> Any:
+    """gamma, with the 1 that a definition adds to it."""
+    import numpy as np
+
+    one = 1.0 if definition.scale == "1 + gamma" else 0.0
+    return np.reshape(np.asarray(probe.gamma, np.float64), shape) + one
 
 
 def altered(base: Gradient, several: tuple[Change, ...]) -> Gradient | None:

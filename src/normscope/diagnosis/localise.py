@@ -42,7 +42,7 @@ def localised(
 
 def _entering(asked: Examination, rows: Sequence[Row], forms: Sequence[tuple[str, str]] | None) -> str:
     base = asked.base(rows[0][0])
-    if forms is None or base.scale != "gamma":
+    if forms is None or not base.takes_gamma:
         return ""
     if not forms:
         return "gamma and beta enter in no way that is known, or y is not affine in them"

@@ -11,6 +11,7 @@ from typing import Any
 from ..norm import Norm
 from ..program import Program, Step
 from ..steps import forward
+from ..tracing import initial
 from ..views.policies import Policy
 from ..views.rounding import evaluate as rounded
 from .bounds import UNIT, shares
@@ -135,8 +136,8 @@ def run_rounded(base: Definition, probe: Probe, policy: Policy, form: Form) -> A
         given[name] = None if value is None else np.asarray(value, np.float64)
     program = form(norm)
     count = norm.param_shape(sizes)
-    if base.scale != "gamma" and norm.scale:
-        given["gamma"] = np.ones(count)
+    if not base.takes_gamma and norm.scale:
+        given["gamma"] = np.full(count, initial("gamma", norm))
     if base.shift != "beta" and norm.shift:
         given["beta"] = np.zeros(count)
     full = full_shape(norm, probe)

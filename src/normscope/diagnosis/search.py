@@ -344,7 +344,7 @@ def affine_forms(base: Definition, sets: Sequence[Sequence[Asked]], computed: st
 
 def _usable(table: Any, base: Definition) -> list[str]:
     """Forms of the parameters that the function takes."""
-    has = {"gamma": base.scale == "gamma", "beta": base.shift == "beta"}
+    has = {"gamma": base.takes_gamma, "beta": base.shift == "beta"}
     return [key for key in table if all(has[name] for name in has if name in key)]
 
 

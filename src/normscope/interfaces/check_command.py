@@ -31,6 +31,7 @@ WRONG = 1  # the exit code of a mistake
 @click.option(
     "--groups", type=click.IntRange(1), help="Groups of group_norm, or of the axis g of --pattern.  [default: 2]"
 )
+@click.option("--offset", type=click.IntRange(0, 1), default=0, help="Added to gamma: 1 for Gemma's.  [default: 0]")
 @click.option("--backward", metavar="FUNCTION", help="Its backward too: of the same file, or FILE.py:FUNCTION.")
 @click.option("--framework", type=click.Choice(FRAMEWORKS), help="Whose arrays it takes.  [default: what it accepts]")
 @click.option("--dtype", type=click.Choice(DTYPES), help="Of the arrays it is called with.  [default: float64]")
@@ -64,6 +65,7 @@ def check(
     pattern: str | None,
     affine: str | None,
     groups: int | None,
+    offset: int,
     backward: str | None,
     framework: str | None,
     dtype: str | None,
@@ -108,6 +110,7 @@ def check(
     place, function = loading.parse(target)
     functions = {"forward": (place, function)} | ({"backward": _other(backward, place)} if backward else {})
     chosen, why = _norm(norm, pattern, affine, groups, function)
+    chosen = replace(chosen, offset=offset)
     with Progress() as progress:
         verdict = isolation.in_child(
             functions, chosen, framework=framework, dtype=dtype, seed=seed, limits=Limits(seconds, memory),

@@ -9,7 +9,7 @@ import click
 
 from .. import norm as norms
 from ..norm import Norm
-from .files import Tensor, parameter, read
+from .files import Tensor, given
 
 
 class Layer(NamedTuple):
@@ -33,12 +33,15 @@ def make_layer(
     gamma: str | None,
     beta: str | None,
     decimal_comma: bool,
+    array: str | None,
+    offset: int,
 ) -> Layer:
     """What `norm_choice` and `parameters` of options.py ask for; the arguments have their options' names."""
-    tensor = read(file, decimal_comma=decimal_comma)
-    chosen = make_norm(norm, pattern, affine, no_affine, groups, eps, has_parameters=bool(gamma or beta))
-    scale, shift = (f and parameter(f, what, decimal_comma) for f, what in ((gamma, "gamma"), (beta, "beta")))
-    return Layer(tensor, chosen, scale, shift)
+    tensor, eps, scale, shift = given(file, eps, gamma, beta, decimal_comma, array)
+    is_given = scale is not None or shift is not None
+    chosen = make_norm(norm, pattern, affine, no_affine, groups, eps, has_parameters=is_given, offset=offset)
+    # What only stands beside x is left out where the norm has no such parameter; what is asked for is refused.
+    return Layer(tensor, chosen, scale if gamma or chosen.scale else None, shift if beta or chosen.shift else None)
 
 
 def make_norm(
@@ -49,15 +52,30 @@ def make_norm(
     groups: int | None = None,
     eps: str | None = None,
     has_parameters: bool = False,
+    offset: int = 0,
 ) -> Norm:
     """The norm that the options ask for; UsageError where they contradict each other."""
     if affine and no_affine:
         raise click.UsageError("--affine and --no-affine contradict each other; leave one out.")
-    given: dict[str, Any] = {} if eps is None else {"eps": eps}
+    made = _made(kind, pattern, affine, no_affine, groups, {} if eps is None else {"eps": eps}, has_parameters)
+    if offset and not made.scale:
+        raise click.UsageError("--offset is added to gamma, and the norm has none; leave it out.")
+    return replace(made, offset=offset)
+
+
+def _made(
+    kind: str | None,
+    pattern: str | None,
+    affine: str | None,
+    no_affine: bool,
+    groups: int | None,
+    eps: dict[str, Any],
+    has_parameters: bool,
+) -> Norm:
     if pattern is not None:
         if kind:
             raise click.UsageError("--norm and --pattern both say what the norm is; leave one out.")
-        return Norm(pattern, affine, sizes={} if groups is None else {"g": groups}, **given)
+        return Norm(pattern, affine, sizes={} if groups is None else {"g": groups}, **eps)
     if affine:
         raise click.UsageError("--affine belongs to --pattern; a --norm knows the axes of its gamma and beta.")
     kind = kind or "layer_norm"
@@ -68,7 +86,7 @@ def make_norm(
     # InstanceNorm has no affine unless asked for; a gamma asks for it.
     wanted = not no_affine and (has_parameters or kind != "instance_norm")
     positional = () if groups is None else (groups,)
-    made: Norm = getattr(norms, kind)(*positional, **{switch: wanted}, **given)
+    made: Norm = getattr(norms, kind)(*positional, **{switch: wanted}, **eps)
     return made
 
 

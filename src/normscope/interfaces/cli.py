@@ -13,22 +13,13 @@ from .compare_command import compare
 from .exact_commands import COMMANDS
 from .export_command import export
 from .faults import explained
+from .inspect_command import diff, inspect
+from .ledger_command import ledger
 from .measure_command import measure
-from .options import colored, norm_choice, options, parameters, printing
+from .options import colored, norm_choice, parameters, printing, serving
 from .precision_command import precision
 
-PORT = 8417
 INTERRUPTED, PIPE_CLOSED = 130, 141  # as a shell counts a process that a signal ended
-
-serving = options(
-    click.option(
-        "--port",
-        type=click.IntRange(0, 65535),
-        metavar="NUMBER",
-        help=f"Port on 127.0.0.1; 0 takes any free one. [default: {PORT}, or another if it is taken]",
-    ),
-    click.option("--no-browser", is_flag=True, help="Do not open a browser."),
-)
 
 
 @click.group(invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
@@ -46,8 +37,9 @@ def normscope(context: click.Context, port: int | None, no_browser: bool) -> Non
       normscope open hidden.npy             the lab on your own tensor
       normscope trace hidden.npy            every step of LayerNorm on it
       normscope ledger --shape 8,1024,768   bytes and FLOPs of every step
+      normscope ledger --preset llama-3-8b  those of all norms of a model
 
-    Exit codes: 0 fine, 1 a finding, 2 a wrong request, 3 input that cannot be read.
+    Exit codes: 0 fine, 1 a finding, 2 a wrong request, 3 input that cannot be read, 4 a library is missing.
     """
     if context.invoked_subcommand is None:
         _serve({}, port, no_browser, "/")
@@ -55,31 +47,26 @@ def normscope(context: click.Context, port: int | None, no_browser: bool) -> Non
         raise click.UsageError(f"--port and --no-browser stand after '{context.invoked_subcommand}'.")
 
 
-@normscope.command("open", short_help="The lab on your own tensor (.npy or .csv).")
+@normscope.command("open", short_help="The lab on your own tensor.")
 @click.argument("file")
 @parameters
 @serving
-def open_file(
-    file: str,
-    eps: str | None,
-    gamma: str | None,
-    beta: str | None,
-    decimal_comma: bool,
-    port: int | None,
-    no_browser: bool,
-) -> None:
-    """Open the lab on a window of FILE (.npy or .csv).
+def open_file(file: str, port: int | None, no_browser: bool, **asked: Any) -> None:
+    """Open the lab on a window of FILE (.npy, .npz, .safetensors or .csv).
 
-    A .npy file is mapped, not loaded: its size does not matter. The file is never modified.
+    An array is mapped, not loaded (unless it is compressed): its size does not matter. The file is never modified.
+    Arrays of a .npz or .safetensors file that are called gamma, beta and eps are those of the norm.
 
     \b
     Examples:
       normscope open hidden.npy
       normscope open tokens.csv --gamma weight.npy --beta bias.npy --eps 1e-12
+      normscope open captured.npz --array layer3
+      normscope open gemma.npz --gamma layer3.weight --offset 1 --array layer3.x
     """
     from .files import SOURCE, opened
 
-    source = opened(file, eps, gamma, beta, decimal_comma)
+    source = opened(file, **asked)
     _serve({SOURCE: source}, port, no_browser, f"/inside?v=1&source={SOURCE}")
 
 
@@ -106,12 +93,14 @@ def trace(
     color: bool | None,
     **asked: Any,
 ) -> str:
-    """Run a norm on the tensor in FILE (.npy or .csv) and show every step.
+    """Run a norm on the tensor in FILE (.npy, .npz, .safetensors or .csv) and show every step.
+
+    Arrays of a .npz or .safetensors file that are called gamma, beta and eps are those of the norm.
 
     Tables show a window of each step; --json has full precision, and a step of more than 10,000 cells as a
     window unless --all is given: "window" then lists the index ranges that are shown of every axis.
-    --backward runs the norm backward as well, from the gradient of a loss with respect to y (.npy or .csv, of
-    the shape of x) to dx, dgamma and dbeta.
+    --backward runs the norm backward as well, from the gradient of a loss with respect to y (a file, or an array of
+    FILE, of the shape of x) to dx, dgamma and dbeta.
 
     \b
     Examples:
@@ -121,66 +110,21 @@ def trace(
       normscope trace image.npy --pattern 'N C [H W]' --affine C
       normscope trace hidden.npy --gamma weight.npy --backward dy.npy
       normscope trace hidden.npy --policy pytorch-bf16
+      normscope trace captured.npz --array layer3 --gamma layer3.weight --norm rms_norm --offset 1
     """
     from . import reports
     from .choice import make_layer
-    from .files import read
+    from .files import beside
 
     layer = make_layer(file, **asked)
-    gradient = dy and read(dy, "dy", asked["decimal_comma"]).array
+    gradient = dy and beside(layer.tensor, dy, "dy", asked["decimal_comma"]).array
     made = reports.traced(layer, gradient, policy)
     if as_json:
         return reports.trace_json(made, layer.tensor.tokens, whole)
     return reports.trace_text(made, layer.tensor.tokens, whole, colored(color))
 
 
-@normscope.command(short_help="Bytes, FLOPs and roots of every step.")
-@click.option("--shape", required=True, metavar="SIZES", help="The shape of x, as in 2,4,8.")
-@click.option("--axes", metavar="NAMES", help="Names for the axes of x, as in B,S,d.")
-@norm_choice
-@click.option("--storage", default="float32", show_default=True, help="Dtype of the cells, as in bfloat16.")
-@click.option("--backward", is_flag=True, help="The backward pass too, what is saved for it, and both together.")
-@printing
-def ledger(
-    shape: str,
-    axes: str | None,
-    norm: str | None,
-    pattern: str | None,
-    affine: str | None,
-    no_affine: bool,
-    groups: int | None,
-    storage: str,
-    backward: bool,
-    as_json: bool,
-    color: bool | None,
-) -> str:
-    """What one forward pass, or with --backward a training step, costs: bytes, FLOPs and roots of every step.
-
-    Storage is float64, float32, bfloat16, float16, float8_e4m3fn or float8_e5m2; statistics are FP32.
-
-    \b
-    Examples:
-      normscope ledger --shape 2,4,8
-      normscope ledger --shape 8,1024,768 --axes B,S,d --storage bfloat16
-      normscope ledger --shape 32,64,56,56 --norm group_norm --groups 32 --json
-      normscope ledger --shape 8,1024,768 --backward
-    """
-    from ..page import json
-    from ..views.ledger import ledger as forward_cost
-    from ..views.training import training_ledger
-    from . import choice
-
-    if axes and pattern:
-        raise click.UsageError("--axes names the axes of --norm; a --pattern names its own.")
-    sizes = choice.sizes(shape)
-    chosen = choice.make_norm(norm, pattern, affine, no_affine, groups)
-    if axes:
-        chosen = choice.named(chosen, len(sizes), axes.split(","))
-    cost = (training_ledger if backward else forward_cost)(chosen, sizes, storage)
-    return json.dumps(cost.to_json()) if as_json else cost.text(colored(color))
-
-
-for command in (*COMMANDS, check, compare, measure, precision, export):
+for command in (ledger, *COMMANDS, check, compare, inspect, diff, measure, precision, export):
     normscope.add_command(command)
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .options import colored, decimal_comma, printing
+from .options import array_choice, colored, decimal_comma, printing
 
 if TYPE_CHECKING:
     from ..comparison import Compared, Comparison
@@ -37,8 +37,8 @@ CONVENTIONS = ("pytorch", "keras")
 )
 @click.option("--groups", type=int, help="Number of groups: of group_norm, or of the axis g of a pattern.")
 @click.option("--eps", help="Added to the variance of every norm.  [default: each norm's own]")
-@click.option("--running-mean", metavar="FILE", help="What a BatchNorm starts from (.npy or .csv).  [default: zeros]")
-@click.option("--running-var", metavar="FILE", help="What a BatchNorm starts from (.npy or .csv).  [default: ones]")
+@click.option("--running-mean", metavar="FILE", help="Where a BatchNorm starts: a file or in FILE.  [default: zeros]")
+@click.option("--running-var", metavar="FILE", help="Where a BatchNorm starts: a file or in FILE.  [default: ones]")
 @click.option(
     "--batches",
     type=int,
@@ -53,6 +53,7 @@ CONVENTIONS = ("pytorch", "keras")
     help="pytorch: the momentum weighs the new value; the running variance is unbiased. keras: the momentum weighs the "
     "old value; the running variance divides by n.",
 )
+@array_choice
 @decimal_comma
 @click.option("--all", "whole", is_flag=True, help="Every cell of a large tensor, not a window.")
 @printing
@@ -67,12 +68,13 @@ def compare(
     batches: int | None,
     momentum: str | None,
     convention: str,
+    array: str | None,
     decimal_comma: bool,
     whole: bool,
     as_json: bool,
     color: bool | None,
 ) -> str:
-    """Run several norms on the tensor in FILE (.npy or .csv): which axes each reduces and which it keeps, how many
+    """Run several norms on the tensor in FILE: which axes each reduces and which it keeps, how many
     statistics that makes, how many outputs one cell moves (of batch_norm_eval with its running statistics held), and
     xhat. gamma and beta are left out.
 
@@ -91,9 +93,9 @@ def compare(
     from . import memory, reports
     from .files import parameter, read
 
-    tensor = read(file, decimal_comma=decimal_comma)
-    mean = running_mean and parameter(running_mean, "running_mean", decimal_comma)
-    var = running_var and parameter(running_var, "running_var", decimal_comma)
+    tensor = read(file, decimal_comma=decimal_comma, array=array)
+    mean = running_mean and parameter(running_mean, "running_mean", decimal_comma, tensor)
+    var = running_var and parameter(running_var, "running_var", decimal_comma, tensor)
     x = tensor.array
     asked = [norm for _, norm in kinds.asked(norms, x.ndim, layout, eps, groups)]
     memory.check(file, asked, x.shape, reports.width(x))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from xml.etree.ElementTree import Element, TreeBuilder
 
 from .. import __version__
-from ..page.html import VOID, Html, el, raw
+from ..page.html import VOID, Html, el, group, raw
 from .web import HOST, PORT, style
 
 if TYPE_CHECKING:
@@ -70,10 +70,12 @@ def page(path: str, query: str, sources: "Mapping[str, Source]") -> Page:
     state = lesson.state_of(split(query), sources)
     main = el("main", still(lesson.draw(state, sources)), id="main", class_="lesson still")
     canonical = lesson.canonical(state)
-    return Page(path, canonical, _document(lesson.title, main, f"{LAB}{path}?{canonical}"))
+    told = group("This state in the lab, while normscope runs: ", el("code", f"{LAB}{path}?{canonical}"))
+    return Page(path, canonical, document(lesson.title, main, told))
 
 
-def _document(title: str, main: Html, address: str) -> str:
+def document(title: str, main: Html, told: Html) -> str:
+    """A whole page that needs no other file and asks for none; `told` stands at its foot."""
     head = el(
         "head",
         el("meta", charset="utf-8"),
@@ -84,8 +86,7 @@ def _document(title: str, main: Html, address: str) -> str:
         el("link", rel="icon", href="data:,"),  # none, and so nothing to ask for
         el("style", raw(style() + STYLE)),
     )
-    told = f"Normscope {__version__}. This state in the lab, while normscope runs: "
-    body = el("body", main, el("footer", told, el("code", address)))
+    body = el("body", main, el("footer", f"Normscope {__version__}. ", told))
     return f"<!doctype html>\n{el('html', head, body, lang='en')}\n"
 
 

@@ -11,7 +11,7 @@ import click
 
 from ..errors import FileError, StateError
 from ..lessons.shell import ENTRIES
-from .options import json_alone
+from .options import json_alone, parameters
 
 if TYPE_CHECKING:
     from ..lessons.sources import Source
@@ -25,22 +25,16 @@ NAMES = ", ".join(path.strip("/") for path in LESSONS)
 @click.argument("state")
 @click.option("-o", "--output", metavar="PAGE", help="The file to write: a new one, or a page.  [default: stdout]")
 @click.option("--lesson", metavar="NAME", help=f"Which lesson a bare query belongs to: {NAMES}.")
-@click.option("--file", "file", metavar="FILE", help="The file that the state shows (.npy or .csv), as in open.")
-@click.option("--eps", help="With --file: added to the variance.  [default: the norm's own]")
-@click.option("--gamma", metavar="FILE", help="With --file: scale (.npy or .csv).  [default: ones]")
-@click.option("--beta", metavar="FILE", help="With --file: shift (.npy or .csv).  [default: zeros]")
-@click.option("--decimal-comma", is_flag=True, help="With --file: numbers in .csv files have decimal commas.")
+@click.option("--file", "file", metavar="FILE", help="The file that the state shows; the options below are of it.")
+@parameters
 @json_alone
 def export(
     state: str,
     output: str | None,
     lesson: str | None,
     file: str | None,
-    eps: str | None,
-    gamma: str | None,
-    beta: str | None,
-    decimal_comma: bool,
     as_json: bool,
+    **asked: Any,
 ) -> str | bytes | None:
     """Write a state of a lesson as one self-contained page: no script, no request, ready to print.
 
@@ -58,14 +52,15 @@ def export(
     from ..page import json
     from .export import page
 
-    if not file and (eps or gamma or beta or decimal_comma):
-        raise click.UsageError("--eps, --gamma, --beta and --decimal-comma belong to --file; give the file too.")
+    if not file and any(asked.values()):
+        names = ", ".join(f"--{name.replace('_', '-')}" for name, value in asked.items() if value)
+        raise click.UsageError(f"{names} belong{'s' * (',' not in names)} to --file; give the file too.")
     path, query = address(state)
-    sources = _sources(query, file, eps, gamma, beta, decimal_comma)
+    sources = _sources(query, file, asked)
     path = _lesson(path, lesson, query, sources)
     made = page(path, query, sources)
     if output is not None:
-        write(Path(output), made.html, [Path(name) for name in (file, gamma, beta) if name])
+        write(Path(output), made.html, [Path(name) for name in (file, asked["gamma"], asked["beta"]) if name])
     if as_json:
         return json.dumps(made._asdict() if output is None else made._asdict() | {"html": None, "file": output})
     return made.html.encode() if output is None else None
@@ -120,24 +115,24 @@ def _reads(path: str, query: str, sources: "dict[str, Source]") -> bool:
     return True
 
 
-def _sources(query: str, file: str | None, *options: Any) -> "dict[str, Source]":
+def _sources(query: str, file: str | None, asked: dict[str, Any]) -> "dict[str, Source]":
     from ..lessons.state import split
     from .files import SOURCE, opened
 
-    asked = split(query)
-    is_shown = asked.fields.get("source") == SOURCE or ("source", SOURCE) in asked.actions
+    wanted = split(query)
+    is_shown = wanted.fields.get("source") == SOURCE or ("source", SOURCE) in wanted.actions
     if file and not is_shown:
         raise click.UsageError("the state does not show the file; a state that does has source=file.")
     if is_shown and not file:
         raise click.UsageError("the state shows a file, which a link does not carry; give it with --file FILE.")
-    return {SOURCE: opened(file, *options)} if file else {}
+    return {SOURCE: opened(file, **asked)} if file else {}
 
 
 def write(path: Path, text: str, inputs: list[Path]) -> None:
     """Write a file whole or not at all; FileError where it cannot be, or where it is one that was read."""
     try:
         path = path.resolve()  # what a link points to is written, not the link
-        if any(path.exists() and path.samefile(each) for each in inputs):
+        if any(path.exists() and each.exists() and path.samefile(each) for each in inputs):
             raise FileError(f"the page would overwrite {path.name}, which is the input; name another file.")
         if path.exists() and not path.is_file():  # a pipe or a device; a folder says that it is none
             path.write_text(text, encoding="utf-8")

@@ -1,27 +1,28 @@
-"""A person's own tensors: .npy (mapped, never read whole) and .csv. A file is never modified or unpickled."""
+"""A person's own tensors: .npy, .npz and .safetensors (mapped, never read whole) and .csv.
+
+A file is never modified or unpickled.
+"""
 
 import mmap
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
 from typing import Any, NoReturn
 
-from ..errors import DtypeError, FileError, ShapeError
+from ..errors import FileError, ShapeError
 from ..norm import exact_eps
+from . import npy
+from .archives import ARCHIVES, BESIDE, Archive, archive
 from .tables import read_table
 
 SOURCE = "file"  # the name under which pages read the file that is open
 ROW_LIMIT = 1_048_576  # features of one row that a page may ask for
-REAL = ("float16", "float32", "float64")
 TABLES = (".csv", ".tsv")
+ENDINGS = (".npy", *ARCHIVES, *TABLES)
+KINDS = "a .npy, .npz, .safetensors or .csv file"
 PICKLES = (".pt", ".pth", ".pkl", ".pickle", ".ckpt", ".bin", ".joblib")
-NOT_YET = {
-    ".npz": "an .npz archive is not supported yet; save one array: numpy.save('x.npy', archive['name']).",
-    ".safetensors": "a .safetensors file is not supported yet; save one tensor: numpy.save('x.npy', tensor).",
-    ".onnx": "an .onnx model is not supported yet; save one tensor: numpy.save('x.npy', tensor).",
-}
 
 
 class MissingFile(FileError):
@@ -32,17 +33,31 @@ class MissingFile(FileError):
 
 @dataclass(frozen=True)
 class Tensor:
-    """What a file holds: an array and, from a .csv with a first column of text, a name for each row."""
+    """What a file holds: an array and, from a .csv with a first column of text, a name for each row.
+
+    archive  where the file holds more arrays: all of them; `name` is then that of this one
+    """
 
     path: Path
     array: Any
     tokens: tuple[str, ...] | None = None
+    archive: Archive | None = None
+    name: str = ""
+
+    @property
+    def title(self) -> str:
+        """The file and, where it holds several, the array."""
+        return f"{self.path.name}, {self.name}" if self.name else self.path.name
 
 
-def read(path: str | os.PathLike[str], what: str = "x", decimal_comma: bool = False) -> Tensor:
-    """The array in a .npy or .csv file; `what` is the argument that it is for, named in messages.
+def read(
+    path: str | os.PathLike[str], what: str = "x", decimal_comma: bool = False, array: str | None = None
+) -> Tensor:
+    """The array in a file; `what` is the argument that it is for, named in messages.
 
-    A .npy array is memory-mapped and read-only; a .csv gives (rows, columns) in float64.
+    An array of a .npy, .npz or .safetensors file is memory-mapped and read-only; a .csv gives (rows, columns) in
+    float64. `array` names one of those in a .npz or .safetensors file; without it there must be only one, besides
+    gamma, beta and eps.
     Raises FileError (DtypeError for what are no real numbers); the message says where and how to mend it.
     """
     place = Path(path)
@@ -54,36 +69,83 @@ def read(path: str | os.PathLike[str], what: str = "x", decimal_comma: bool = Fa
         reason = _why_not(place)
         if reason:
             refuse(reason)
+        if place.suffix.lower() in ARCHIVES:
+            return _picked(archive(place, f"{what} from {path}"), array)
+        if array is not None:
+            refuse(f"it holds one array, none called '{array[:60]}'; leave --array out.")
         if place.suffix.lower() == ".npy":
-            return Tensor(place, _mapped(place, what))
+            return Tensor(place, npy.mapped(place, f"{what} from {path}"))
         import numpy as np
 
         rows, tokens = read_table(place, refuse, decimal_comma)
         return Tensor(place, np.array(rows, np.float64), tokens)
     except FileNotFoundError:
-        raise MissingFile(f"{what} from {path}: there is no such file; give a .npy or .csv file.") from None
+        raise MissingFile(f"{what} from {path}: there is no such file; give {KINDS}.") from None
     except FileError:
         raise
     except (OSError, ValueError) as error:  # ValueError: a path with a null character
         refuse(f"it cannot be read ({getattr(error, 'strerror', None) or error}).")
 
 
-def parameter(path: str | os.PathLike[str], what: str, decimal_comma: bool = False) -> Any:
-    """gamma or beta from a file; a .csv with one row or one column is a vector."""
-    tensor = read(path, what, decimal_comma)
+def _picked(several: Archive, name: str | None) -> Tensor:
+    name = several.only() if name is None else name
+    cells = several.array(name)
+    npy.has_axes(cells.shape, f"{several.source}, array '{name}'")
+    return Tensor(several.path, cells, archive=several, name=name)
+
+
+def beside(tensor: Tensor | None, path: str | os.PathLike[str], what: str, decimal_comma: bool = False) -> Tensor:
+    """An array that belongs to x: from a file, or by its name from the file of x."""
+    several = tensor and tensor.archive
+    if several and (path in several.names or Path(path).suffix.lower() not in ENDINGS):
+        return _picked(replace(several, source=f"{what} from {several.path}"), str(path))
+    return read(path, what, decimal_comma)
+
+
+def parameter(path: str | os.PathLike[str], what: str, decimal_comma: bool = False, of: Tensor | None = None) -> Any:
+    """gamma or beta, `beside` x if x is given; a .csv with one row or one column is a vector."""
+    tensor = beside(of, path, what, decimal_comma)
     is_vector = tensor.path.suffix.lower() in TABLES and 1 in tensor.array.shape
     return tensor.array.reshape(-1) if is_vector else tensor.array
 
 
-def opened(
-    path: str, eps: str | None = None, gamma: str | None = None, beta: str | None = None, decimal_comma: bool = False
-) -> "FileSource":
-    """What the lab shows of a file, with gamma and beta from files of their own."""
-    scale, shift = (f and parameter(f, what, decimal_comma) for f, what in ((gamma, "gamma"), (beta, "beta")))
-    tensor = read(path, decimal_comma=decimal_comma)
+def given(
+    path: str,
+    eps: str | None = None,
+    gamma: str | None = None,
+    beta: str | None = None,
+    decimal_comma: bool = False,
+    array: str | None = None,
+) -> tuple[Tensor, str | None, Any, Any]:
+    """x, eps, gamma and beta of a command: from files of their own, or by name from the file of x.
+
+    What is not asked for and stands in the file of x under its own name is taken from there.
+    """
+    tensor = read(path, decimal_comma=decimal_comma, array=array)
+    names = tensor.archive.names if tensor.archive else ()
+    asked = ((each, what) for each, what in ((gamma, "gamma"), (beta, "beta")))
+    scale, shift = (
+        parameter(each or what, what, decimal_comma, tensor) if each or what in names else None for each, what in asked
+    )
+    if eps is None and tensor.archive and "eps" in names:
+        eps = _eps(replace(tensor.archive, source=f"eps from {path}"))
+    return tensor, eps, scale, shift
+
+
+def _eps(several: Archive) -> str:
+    """eps as its decimal in its own dtype: 1e-5 of a float32 is 1e-5."""
+    value = several.array("eps")
+    if value.size != 1:
+        raise ShapeError(f"{several.source}: it has shape {value.shape}; eps is a single number.")
+    return str(value.reshape(())[()])
+
+
+def opened(path: str, *options: Any, offset: int = 0, **more: Any) -> "FileSource":
+    """What the lab shows of a file, whose gamma is kept less `offset`; the other options are those of `given`."""
+    tensor, eps, gamma, beta = given(path, *options, **more)
     if eps is not None:
         exact_eps(eps)
-    return FileSource.of(tensor, scale, shift, eps)
+    return FileSource.of(tensor, gamma, beta, eps, offset)
 
 
 def _why_not(path: Path) -> str:
@@ -91,78 +153,14 @@ def _why_not(path: Path) -> str:
     suffix = path.suffix.lower()
     path.stat()
     if path.is_dir():
-        return "it is a directory; give a .npy or .csv file in it."
+        return f"it is a directory; give {KINDS} in it."
     if suffix in PICKLES:
         return f"a {suffix} file can run code when it is loaded, so it is never read; use numpy.save."
-    if suffix in NOT_YET:
-        return NOT_YET[suffix]
-    if suffix not in (".npy", *TABLES):
-        return f"its name ends in '{suffix}'; give a .npy or .csv file, named so."
-    return "" if path.is_file() else "it is no regular file; save it as a .npy or .csv file first."
-
-
-def _mapped(path: Path, what: str) -> Any:
-    """The array of a .npy file, mapped; whatever is wrong with it is found before NumPy maps it."""
-    import numpy as np
-
-    with path.open("rb") as file:
-        shape, dtype = _header(file, f"{what} from {path}")
-        promised, there = prod(shape) * dtype.itemsize, path.stat().st_size - file.tell()
-    if there < promised:
-        raise FileError(
-            f"{what} from {path}: it is cut short: {shape} of {dtype} takes {promised:,} bytes, and "
-            f"{there:,} are there; save or copy it again."
-        )
-    if not shape:
-        raise FileError(f"{what} from {path}: it holds a single number (shape ()); give it an axis: x.reshape(1).")
-    # asarray: a plain view of the map, which does not turn what is computed from it into maps
-    return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
-
-
-def _header(file: Any, source: str) -> tuple[tuple[int, ...], Any]:
-    """Shape and dtype that a .npy file says it has; the file stands at its first cell."""
-    from numpy.lib import format as npy
-
-    start = file.read(6)
-    if start != npy.MAGIC_PREFIX:
-        raise FileError(f"{source}: {_foreign(start)}")
-    file.seek(0)
-    try:
-        version = npy.read_magic(file)
-        read_header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
-        shape, _, dtype = read_header(file)
-        if min(shape, default=0) < 0:
-            raise ValueError("a size is negative")
-    except Exception:  # NumPy evaluates the header as a literal: any error of Python's can come out
-        raise FileError(f"{source}: its .npy header is broken; save the array again with numpy.save.") from None
-    _check_dtype(dtype, source)
-    return shape, dtype
-
-
-def _foreign(start: bytes) -> str:
-    if not start:
-        return "it is empty (0 bytes); save the array again with numpy.save."
-    if start[:1] == b"\x80":
-        return "it is a pickle, which can run code when it is loaded, so it is never read; use numpy.save."
-    if start[:2] == b"PK":
-        return NOT_YET[".npz"]
-    return f"it is no .npy file, it starts with {start!r}; save the array with numpy.save."
-
-
-def _check_dtype(dtype: Any, source: str) -> None:
-    if dtype.hasobject:
-        raise FileError(
-            f"{source}: it holds pickled Python objects, which can run code when they are loaded, so it is "
-            "never read; numpy.save it with a numeric dtype."
-        )
-    if dtype.names:
-        raise DtypeError(f"{source}: its cells are records ({', '.join(dtype.names)}); save one field: x['name'].")
-    if dtype.kind == "c":
-        raise DtypeError(f"{source}: its dtype is {dtype}; give real numbers, for example x.real.")
-    if dtype.kind == "V":
-        raise DtypeError(f"{source}: its dtype is {dtype}, perhaps bfloat16 or float8; save x.astype('float32').")
-    if dtype.kind not in "iu" and dtype.name not in REAL:
-        raise DtypeError(f"{source}: its dtype is {dtype.name}; save it as real numbers: x.astype('float64').")
+    if suffix == ".onnx":
+        return f"an .onnx model is no tensor; `normscope inspect {path}` finds its norms."
+    if suffix not in ENDINGS:
+        return f"its name ends in '{suffix}'; give {KINDS}, named so."
+    return "" if path.is_file() else f"it is no regular file; save it as {KINDS} first."
 
 
 @dataclass(frozen=True, eq=False)  # by identity: pages are cached by their source
@@ -181,15 +179,18 @@ class FileSource:
     beta: Sequence[float] | None
     eps: str | None
     array: Any
+    offset: int = 0
 
     @classmethod
-    def of(cls, tensor: Tensor, gamma: Any = None, beta: Any = None, eps: str | None = None) -> "FileSource":
+    def of(
+        cls, tensor: Tensor, gamma: Any = None, beta: Any = None, eps: str | None = None, offset: int = 0
+    ) -> "FileSource":
         """The source for a file's tensor, with the parameters of its norm if they are known.
 
         Raises FileError for a tensor without cells or with rows too long to show; ShapeError for gamma or
         beta of another length than a row.
         """
-        x, name = tensor.array, tensor.path.name
+        x, name = tensor.array, tensor.title
         if not x.size:
             raise FileError(f"x from {tensor.path}: its shape {x.shape} has no cell; there is nothing to show.")
         features = x.shape[-1]
@@ -204,7 +205,8 @@ class FileSource:
         _read_page_by_page(x)
         shape = (prod(x.shape[:-2]), x.shape[-2] if x.ndim > 1 else 1, features)
         lists = [None if values is None else [float(value) for value in values] for values in (gamma, beta)]
-        return cls(name, shape, _note(tensor), tensor.tokens, lists[0], lists[1], eps, x if x.ndim > 1 else x[None])
+        array = x if x.ndim > 1 else x[None]
+        return cls(name, shape, _note(tensor), tensor.tokens, lists[0], lists[1], eps, array, offset)
 
     def rows(self, b: range, s: range) -> Any:
         """The rows at indices b of B and s of S as a new float64 array (len(b), len(s), d): a window is small."""
@@ -229,7 +231,9 @@ def _read_page_by_page(array: Any) -> None:
 def _note(tensor: Tensor) -> str:
     """The file's own dtype and shape, and how its axes are counted where they are not (B, S, d)."""
     x = tensor.array
-    told = f"{tensor.path.name}: {x.dtype.name}, shape {x.shape}."
+    told = f"{tensor.title}: {x.dtype.name}, shape {x.shape}."
+    found = [name for name in BESIDE if tensor.archive and name in tensor.archive.names]
+    told += f" Beside it: {', '.join(found)}." if found else ""
     if x.ndim <= 3:
         return told
     lead = x.shape[:-2]

@@ -41,7 +41,7 @@ def precision(
     color: bool | None,
     **asked: Any,
 ) -> str:
-    """Run a norm on FILE (.npy or .csv) with every step rounded, and show which rows break.
+    """Run a norm on FILE (.npy, .npz, .safetensors or .csv) with every step rounded, and show which rows break.
 
     A row is what shares one statistic. Its worst ulp is the largest error of a cell of y, in units in the last
     place of the storage format at the row's largest |y|; the reference is float64, of x as it is in the file.
@@ -83,7 +83,7 @@ def written(found: "list[Loss]", tensor: "Tensor", color: bool | None) -> str:
 
     wanted = colored(color)
     count = found[0].worst_ulp.size
-    head = f"{tensor.path.name}: {count:,} row{'' if count == 1 else 's'}; errors in ulps of the storage format"
+    head = f"{tensor.title}: {count:,} row{'' if count == 1 else 's'}; errors in ulps of the storage format"
     if not count:
         return head
     summary = [list(HEADS), *map(_summary, found)]

@@ -8,8 +8,9 @@ from ..gradients import backward
 from ..page import json, text
 from ..page.window import cut_out, window
 from ..program import Step
-from ..steps import results
+from ..steps import forward, results
 from ..tracing import Trace, trace
+from ..views.formats import NARROW
 from . import memory
 from .choice import Layer
 
@@ -32,7 +33,7 @@ def traced(layer: Layer, dy: Any = None, policy: str | None = None) -> Trace:
 
 def width(x: Any) -> int:
     """Bytes of a cell in the dtype that x is computed in."""
-    return 4 if x.dtype.name in ("float16", "float32") else 8
+    return 4 if x.dtype.name in (*NARROW, "float32") else 8
 
 
 def trace_json(made: Trace, tokens: Sequence[str] | None = None, whole: bool = False) -> str:
@@ -79,4 +80,7 @@ def trace_text(made: Trace, tokens: Sequence[str] | None = None, whole: bool = F
 
 def _back(made: Trace) -> Mapping[str, Step]:
     """The steps of the backward pass, where there is one."""
-    return backward(made.norm).by_name if "dy" in made.inputs else {}
+    if "dy" not in made.inputs:
+        return {}
+    there = forward(made.norm).by_name
+    return {step.name: step for step in backward(made.norm) if step.name not in there}

@@ -34,7 +34,15 @@ Respond = Callable[[str, str, Mapping[str, Any]], tuple[int, str, str]]
 HOST = "127.0.0.1"
 PORT = 8417
 STATIC = Path(__file__).parent.parent / "static"
-SHEETS = ("page", "inside", "named", "axes", "precision", "mistakes")  # of equal selectors the later rule wins
+SHEETS = (
+    "page",
+    "inside",
+    "named",
+    "axes",
+    "precision",
+    "mistakes",
+    "inspect",
+)  # of equal selectors the later rule wins
 TYPES = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml"}
 LOCAL = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:\d+)?", re.IGNORECASE)
 LONGEST_QUERY = 64 * 1024

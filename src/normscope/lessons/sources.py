@@ -20,6 +20,7 @@ from ..norm import Norm, layer_norm
 from ..presets import PRESETS
 
 Shape = tuple[int, int, int]
+MODELS = {key: model for key, model in PRESETS.items() if model.kind != "BatchNorm"}  # a row is what a lesson shows
 DATA = Path(__file__).parent.parent / "data"
 DIGITS = 2  # after the point
 LEVELS = (2.5, -1.5, 0.0, 1.0, -3.0, 0.5, 3.0, -0.5)
@@ -57,6 +58,10 @@ class Source(Protocol):
     def eps(self) -> str | None:
         """The layer's eps, or None where the source does not tell."""
 
+    @property
+    def offset(self) -> int:
+        """What the layer adds to gamma."""
+
     def rows(self, b: range, s: range) -> Any:
         """The cells of some rows: new nested lists or a new array, of shape (len(b), len(s), d)."""
 
@@ -78,6 +83,7 @@ class Synthetic:
     seed: int = 0
     eps: str | None = None
     tokens: Sequence[str] | None = None
+    offset: int = 0
 
     def rows(self, b: range, s: range) -> list[list[list[float]]]:
         """Rows by their own seeds: any window of any shape costs only what it shows."""
@@ -90,9 +96,9 @@ class Synthetic:
 
     @property
     def gamma(self) -> list[float]:
-        """Around 1."""
+        """Around 1, less what the norm adds to it."""
         draw = Random(f"{self.seed}:gamma")
-        return [self._rounded(draw.gauss(1, 0.25)) for _ in range(self.shape[2])]
+        return [self._rounded(draw.gauss(1, 0.25) - self.offset) for _ in range(self.shape[2])]
 
     @property
     def beta(self) -> list[float]:
@@ -117,6 +123,7 @@ class Recorded:
     eps: str
     x: tuple[float, ...]
     y: tuple[float, ...]
+    offset: int = 0
 
     def rows(self, b: range, s: range) -> list[list[list[float]]]:
         """Rows of the recorded tensor."""
@@ -138,16 +145,18 @@ def symbolic(shape: Shape, seed: int) -> Synthetic:
 
 def preset(key: str, shape: Shape, seed: int) -> Synthetic:
     """The sizes of a real model, filled with synthetic numbers."""
-    model = PRESETS[key]
-    about = f"{model.kind}, {model.place}-norm, eps {model.eps}, {model.calls} norms a forward pass"
-    note = f"{about} ({model.source}{'; ' + model.note if model.note else ''}). The numbers are synthetic, from a seed."
-    return Synthetic(f"{model.name}, d = {model.d}", note, shape, seed, eps=model.eps)
+    model = MODELS[key]
+    kind = f"{model.kind} that multiplies by {model.offset} + gamma" if model.offset else model.kind
+    place = model.place.replace(" ", "- ", 1)
+    about = f"{kind}, {place}-norm, eps {model.eps}, {model.calls} norms a forward pass"
+    note = f"{about} ({model.about}). The numbers are synthetic, from a seed."
+    return Synthetic(f"{model.name}, d = {model.d}", note, shape, seed, eps=model.eps, offset=model.offset)
 
 
 @lru_cache(maxsize=64)
 def preset_norm(key: str) -> Norm:
     """The norm of a preset, LayerNorm for any other source."""
-    return PRESETS[key].norm() if key in PRESETS else layer_norm()
+    return MODELS[key].norm() if key in MODELS else layer_norm()
 
 
 @lru_cache(maxsize=1)
@@ -155,6 +164,7 @@ def minilm() -> Recorded:
     """Real activations: 14 tokens on their way through a LayerNorm of MiniLM-L6."""
     data: Mapping[str, Any] = json.loads((DATA / "minilm.json").read_text())
     b, s, d = data["shape"]
+    tensors: dict[str, Any] = {name: _floats(data[name]) for name in ("x", "gamma", "beta", "y")}
     return Recorded(
         title="Real activations: MiniLM-L6, layer 0",
         note=f"“{data['sentence']}” at the output LayerNorm of layer 0. {data['model']}. "
@@ -162,7 +172,7 @@ def minilm() -> Recorded:
         shape=(b, s, d),
         tokens=tuple(data["tokens"]),
         eps=data["eps"],
-        **{name: _floats(data[name]) for name in ("x", "gamma", "beta", "y")},
+        **tensors,
     )
 
 

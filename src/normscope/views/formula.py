@@ -12,10 +12,10 @@ from ..axes import Axes
 from ..program import Program, Step
 from .notation import ONE, Call, Expr, Infix, Literal, Ratio, Root, Size, Square, Symbol, Total
 
-FOLDED = frozenset({"v"})
-ROOT = frozenset({"v", "r"})
-WHOLE = frozenset({"v", "r", "c", "scaled"})
-TEXTBOOK = frozenset({"v", "dy_xhat", "dxhat_xhat", "centered", "along", "across"})  # of gradients
+FOLDED = frozenset({"v", "gain"})
+ROOT = frozenset({"v", "r", "gain"})
+WHOLE = frozenset({"v", "r", "c", "gain", "scaled"})
+TEXTBOOK = frozenset({"v", "gain", "dy_xhat", "dxhat_xhat", "centered", "along", "across"})  # of gradients
 
 Leaf = Callable[[str], list[str]]
 
@@ -95,10 +95,15 @@ def expression(program: Program, name: str, opened: frozenset[str] = FOLDED) -> 
 
 
 def symbol(program: Program, name: str) -> Symbol:
-    """A value's name with the index letters of its axes; RMSNorm's var is the mean square."""
+    """A value's name with the index letters of its axes; RMSNorm's var is the mean square, gamma + offset a factor."""
     index = letters(program.axes)
-    is_square = name == "var" and "mu" not in program.by_name
-    return Symbol(name, tuple(index[axis] for axis in program.values[name]), "mean square" if is_square else "")
+    return Symbol(name, tuple(index[axis] for axis in program.values[name]), _alias(program, name))
+
+
+def _alias(program: Program, name: str) -> str:
+    if name == "var" and "mu" not in program.by_name:
+        return "mean square"
+    return "factor" if name == "gain" and "w" not in program.by_name else ""
 
 
 def substituted(expr: Expr, numbers: Leaf, sizes: Mapping[str, int], limit: int = 8, more: str = "") -> Expr:

@@ -16,11 +16,12 @@ from ..errors import NormError
 from ..gradients import GRADIENTS
 from ..norm import Norm
 from ..program import PARAMETERS, Program, Step
-from ..steps import NUMBERS, forward, output, reading
+from ..steps import FACTORS, NUMBERS, forward, output, reading
 from .formats import BFLOAT16, FORMATS, NARROW, Format, format_of
 
 FUSED = "float64"  # of a product: not rounded before the add that reads it
 ONCE = "once"
+ONE_PLUS = "one plus w"
 
 
 def scale_and_shift(norm: Norm) -> Program:
@@ -45,10 +46,11 @@ def scale_and_shift(norm: Norm) -> Program:
 def one_plus(norm: Norm) -> Program:
     """gamma kept as w = gamma - 1 and added up again: Gemma's RMSNorm, `output * (1.0 + weight.float())`.
 
+    A norm with an offset says so itself: its gamma is that w.
     https://github.com/huggingface/transformers/blob/main/src/transformers/models/gemma/modeling_gemma.py
     """
     program = forward(norm)
-    if not norm.scale:
+    if not norm.scale or norm.offset:
         return program
     axes = norm.param_axes
     first = (
@@ -62,7 +64,7 @@ def one_plus(norm: Norm) -> Program:
 FORMS: Mapping[str, Callable[[Norm], Program]] = {
     "textbook": forward,
     "scale and shift": scale_and_shift,
-    "one plus w": one_plus,
+    ONE_PLUS: one_plus,
 }
 
 
@@ -121,22 +123,27 @@ class Policy:
     def formats(self, program: Program, over: Axes) -> dict[str, Format]:
         """The format of every value of a program that reduces `over`."""
         stored = {"x", *PARAMETERS, output(program), "dy", *GRADIENTS}
-        single = dict(self.keep)
+        single = dict(self._single(program))
 
         def dtype(name: str, axes: Axes) -> str:
             if name in single or name in stored:
                 return single.get(name, self.storage)
             if name in NUMBERS:
                 return self.compute
-            return self.cells if set(over) & set(axes) else self.statistics
+            return self.cells if set(over) & set(axes) or name in FACTORS else self.statistics
 
         return {name: FORMATS[dtype(name, axes)] for name, axes in program.values.items()}
 
-    @property
-    def note(self) -> str:
-        """What a reader of the values should know."""
+    def _single(self, program: Program) -> tuple[tuple[str, str], ...]:
+        """The values that differ; where a norm's own offset is the 1 of 1 + w, its gamma is stored as any other."""
+        if self.form != ONE_PLUS or "w" in program.values:
+            return self.keep
+        return tuple((name, dtype) for name, dtype in self.keep if name not in ("gamma", "w"))
+
+    def note(self, program: Program) -> str:
+        """What a reader of the values of a program should know."""
         parts = f"x, gamma, beta and y in {self.storage}, statistics in {self.statistics}, cells in {self.cells}"
-        single = "".join(f", {name} in {dtype}" for name, dtype in self.keep)
+        single = "".join(f", {name} in {dtype}" for name, dtype in self._single(program))
         return f"policy {self.name}: {parts}{single}; every step is rounded."
 
 
@@ -167,7 +174,7 @@ def _of(storage: str, short: str) -> list[Policy]:
         ("statistics", {"cells": storage}),
         ("steps", every),
         ("llama", {"keep": (("xhat", storage), ("scaled", storage))}),
-        ("gemma", {"form": "one plus w", "keep": (("gamma", "float64"), ("w", storage))}),
+        ("gemma", {"form": ONE_PLUS, "keep": (("gamma", "float64"), ("w", storage))}),
         ("naive", every | {"sums": storage}),
     ]
     saturate = storage == "float8_e4m3fn"  # as PyTorch casts

@@ -60,7 +60,8 @@ def _numpy(step: Step) -> str:
 def pytorch(view: View) -> str:
     """One call of PyTorch's functional form."""
     d = view.sizes["d"]
-    arguments = [f"x, ({d},)", *(f"{name}" for name in view.parameters), f"eps={plain(view.eps)}"]
+    gain = {"gamma": f"gamma + {view.norm.offset}"} if view.norm.offset else {}
+    arguments = [f"x, ({d},)", *(gain.get(name, name) for name in view.parameters), f"eps={plain(view.eps)}"]
     if view.norm.center and view.norm.scale and not view.norm.shift:
         arguments.insert(2, "None")
     call = "layer_norm" if view.norm.center else "rms_norm"

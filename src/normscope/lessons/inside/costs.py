@@ -68,9 +68,10 @@ def _closed_form(ledger: Ledger) -> str:
     probe = costs_of(ledger.norm, PROBE, "float8_e4m3fn")
     full, rest = divmod(probe.peak_bytes, cells)
     parameters, rest = divmod(rest, d)
-    per_cell, per_row = divmod(probe.flops, cells)
+    per_cell, others = divmod(probe.flops, cells)
+    per_feature, per_row = divmod(others, d)
     memory = _sum((full, "Nw"), (rest // rows, "R"), (parameters, "dw"))
-    work = _sum((per_cell, "N"), (per_row // rows, "R"))
+    work = _sum((per_cell, "N"), (per_row // rows, "R"), (per_feature, "d"))
     return (
         f"{memory} bytes and {work} FLOPs, with N = {count(ledger.cells)} cells, "
         f"R = {count(ledger.statistics)} rows and w = {WIDTH[ledger.storage]} bytes."

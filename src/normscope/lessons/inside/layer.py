@@ -8,11 +8,10 @@ from ...errors import StateError
 from ...gradients import training
 from ...norm import Norm, layer_norm, rms_norm
 from ...page.numbers import plain
-from ...presets import PRESETS
 from ...program import Program
 from ...steps import forward
 from ...views.policies import find
-from ..sources import Shape, Source, minilm, preset, preset_norm, symbolic
+from ..sources import MODELS, Shape, Source, minilm, preset, preset_norm, symbolic
 from ..state import finite
 from .rounding import policy_name, roundings
 from .state import DRAGGED, EDITABLE, State, cell_id
@@ -28,9 +27,9 @@ def source_of(state: State, sources: Mapping[str, Source]) -> Source:
     """The tensor that the state names; StateError if there is none of that name."""
     if state.source == "symbolic":
         return symbolic(_shape(state, SYMBOLIC, LARGEST), state.seed)
-    if state.source in PRESETS:
-        model = PRESETS[state.source]
-        shape = _shape(state, (1, model.positions, model.d), MODEL_LARGEST)
+    if state.source in MODELS:
+        model = MODELS[state.source]
+        shape = _shape(state, (1, *model.longest), MODEL_LARGEST)
         if shape[2] != model.d:
             raise StateError(f"d is {shape[2]:,}; {model.name} has d = {model.d:,}.")
         return preset(state.source, shape, state.seed)
@@ -63,15 +62,15 @@ def norm_of(state: State, source: Source) -> Norm:
     usual = preset_norm(state.source)
     kind = state.norm or ("layer_norm" if usual.center else "rms_norm")
     eps = state.eps or source.eps or "1e-5"
-    return _norm(kind, eps, state.affine or ("both" if usual.shift else "scale"))
+    return _norm(kind, eps, state.affine or ("both" if usual.shift else "scale"), source.offset)
 
 
 @lru_cache(maxsize=64)
-def _norm(kind: str, eps: str, affine: str) -> Norm:
+def _norm(kind: str, eps: str, affine: str, offset: int) -> Norm:
     if kind == "rms_norm":
-        norm = rms_norm(eps=eps, elementwise_affine=affine != "none")
+        norm = rms_norm(eps=eps, elementwise_affine=affine != "none", offset=offset)
     else:
-        norm = layer_norm(eps=eps, elementwise_affine=affine != "none", bias=affine == "both")
+        norm = layer_norm(eps=eps, elementwise_affine=affine != "none", bias=affine == "both", offset=offset)
     return norm.fit(3)
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from ...norm import Norm
 from ...program import PARAMETERS, Program
-from ...tracing import Trace, trace
+from ...tracing import Trace, initial, trace
 from ..sources import Source
 from .layer import place
 from .state import EDITABLE, State, set_to
@@ -51,7 +51,7 @@ def _traced(
         given["dy"] = [[list(_cotangent(*cotangent, i, j, source.shape[2])) for j in s] for i in b]
     for name, cells in edits:
         if name in PARAMETERS:
-            given[name] = _parameter(source, name)
+            given[name] = _parameter(source, name, norm)
         _set(given[name], cells, b, s)
     gamma, beta, dy = (given.get(name) for name in (*PARAMETERS, "dy"))
     return Numbers(trace(given["x"], norm, gamma, beta, dy=dy, policy=policy or None), given)
@@ -74,6 +74,6 @@ def _cotangent(kind: str, seed: int, b: int, s: int, d: int) -> tuple[float, ...
     return tuple(round(draw.gauss(0, 1), 2) + 0.0 for _ in range(d))
 
 
-def _parameter(source: Source, name: str) -> list[float]:
+def _parameter(source: Source, name: str, norm: Norm) -> list[float]:
     recorded: Sequence[float] | None = getattr(source, name)
-    return [float(name == "gamma")] * source.shape[2] if recorded is None else list(recorded)
+    return [float(initial(name, norm))] * source.shape[2] if recorded is None else list(recorded)

@@ -72,9 +72,9 @@ def _rounding(view: View) -> str:
             "Rounding is none."
         )
     return (
-        f"Every value is really rounded, by the {policy.note} Each passes through {policy.compute}, in which kernels "
-        "compute; a sum is rounded once, and no kernel's order of additions is imitated. The ledger counts statistics "
-        "in float32, whatever the rounding."
+        f"Every value is really rounded, by the {policy.note(view.program)} Each passes through {policy.compute}, in "
+        "which kernels compute; a sum is rounded once, and no kernel's order of additions is imitated. The ledger "
+        "counts statistics in float32, whatever the rounding."
     )
 
 

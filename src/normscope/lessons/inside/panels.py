@@ -4,8 +4,8 @@ from ...page.controls import Complaint, bar, button, entry, grouped, select
 from ...page.html import Html, el, group, region
 from ...page.numbers import fixed
 from ...page.scrubber import scrubber, transport
-from ...presets import PRESETS
 from ...views.ledger import WIDTH
+from ..sources import MODELS
 from .grids import symbol
 from .names import word
 from .rounding import roundings, usual
@@ -18,7 +18,7 @@ def settings(view: View, sources: dict[str, str], wrong: Complaint) -> Html:
     """Which tensor, which layer, which storage; undo and reset."""
     state, norm = view.state, view.norm
     tensors = [("Here", {"symbolic": "Symbolic", "minilm": "Real activations: MiniLM-L6"} | sources)]
-    tensors.append(("Sizes of real models, synthetic numbers", {key: model.name for key, model in PRESETS.items()}))
+    tensors.append(("Sizes of real models, synthetic numbers", {key: model.name for key, model in MODELS.items()}))
     affines = AFFINES if norm.center else {key: text for key, text in AFFINES.items() if key != "both"}
     affine = "both" if norm.shift else "scale" if norm.scale else "none"
     controls = [
@@ -38,12 +38,12 @@ def settings(view: View, sources: dict[str, str], wrong: Complaint) -> Html:
 
 
 def _is_made(view: View) -> bool:
-    return view.state.source == "symbolic" or view.state.source in PRESETS
+    return view.state.source == "symbolic" or view.state.source in MODELS
 
 
 def _size(view: View, axis: str, wrong: Complaint) -> Html | None:
     """The size of an axis, where it can be chosen."""
-    if view.state.source == "symbolic" or (view.state.source in PRESETS and axis != "d"):
+    if view.state.source == "symbolic" or (view.state.source in MODELS and axis != "d"):
         return entry(f"size.{axis}", axis, str(view.sizes[axis]), wrong, 2 if view.is_whole else 6)
     return None
 

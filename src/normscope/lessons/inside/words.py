@@ -90,6 +90,12 @@ WITHOUT_BETA = Words(
     "gamma has one number a feature, shared by every row. This layer has no beta, so this is the output.",
 )
 
+OFFSET = Words(
+    "What is the factor, then?",
+    "This layer keeps gamma less 1, as Gemma does: 0 in its memory stands for a factor of 1. The 1 is added where "
+    "gamma is used; a port that forgets it multiplies by almost nothing.",
+)
+
 UNDEFINED = (
     "In this row variance + eps is 0, so r is ∞; x̂ is 0 · ∞, which is NaN. What is said here of a row holds for "
     "others, and for this one with a larger eps."
@@ -98,6 +104,8 @@ UNDEFINED = (
 
 def words(name: str, norm: Norm) -> Words:
     """The words of a step of a norm."""
+    if name == "gain" and norm.offset:
+        return OFFSET
     if name in BACK:
         return BACK[name] if norm.center else RMS_BACK.get(name, BACK[name])
     if name == "y" and not norm.shift:

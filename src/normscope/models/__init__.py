@@ -1,0 +1,1 @@
+"""Norms found in real models: graphs, weights, modules."""

@@ -1,0 +1,124 @@
+"""Two models' norms side by side."""
+
+import pytest
+
+import normscope as ns
+from normscope.models.found import Found, Report
+from normscope.models.summary import Summary
+from tests.models.weights import folder
+
+
+def rows(made):
+    return {(row.where, row.field): (row.a, row.b) for row in made.different}
+
+
+def report(*norms, names="layers.{}.norm", **fields):
+    sizes = {"d": 8}
+    return Report(tuple(Found(names.format(at), norm, sizes, offset=norm.offset, **fields)
+                        for at, norm in enumerate(norms)))  # fmt: skip
+
+
+def test_a_model_agrees_with_itself():
+    for name in ns.presets.PRESETS:
+        made = ns.diff(name, name)
+        assert made.different == () and made.same, name
+
+
+def test_gemma_is_no_llama():
+    made = ns.diff("llama-2-7b", "gemma-3-1b")
+    found = rows(made)
+    assert found["model", "placement"] == ("pre", "pre and post")
+    assert found["model", "QK-norm"] == (False, True)
+    assert found["before attention", "eps"] == (1e-5, 1e-6)
+    assert found["before attention", "offset"] == (0, 1)
+    assert found["queries", "count"] == (0, 26)
+    assert set(made) == {"same", "different", "unknown", "paired"}
+    assert made["different"][0] == {"where": "model", "field": "norms", "a": 65, "b": 157}
+    assert made.text().splitlines()[2].startswith("differs")
+
+
+@pytest.mark.parametrize(
+    ("other", "field", "values"),
+    [
+        (ns.layer_norm(8, 1e-6), "eps", (1e-5, 1e-6)),
+        (ns.rms_norm(8, 1e-5), "kind", ("LayerNorm", "RMSNorm")),
+        (ns.layer_norm(8, bias=False), "bias", (True, False)),
+        (ns.layer_norm(8, offset=1), "offset", (0, 1)),
+        (ns.layer_norm(8, elementwise_affine=False), "gamma", (True, False)),
+        (ns.layer_norm([2, 4]), "axes", ("... [d]", "... [d1 d2]")),
+    ],
+    ids=lambda value: value if isinstance(value, str) else None,
+)
+def test_each_field(other, field, values):
+    made = ns.diff(report(*[ns.layer_norm(8)] * 3), report(*[other] * 3))
+    assert rows(made)["layers.*.norm", field] == values
+
+
+def test_one_pass_cast_order_and_faults_differ():
+    plain = report(ns.layer_norm(8), form="fused", cast="after gamma")
+    other = report(ns.layer_norm(8), form="one-pass", cast="before gamma", warnings=("the variance is one-pass, E...",))
+    found = rows(ns.diff(plain, other))
+    assert found == {
+        ("layers.0.norm", "cast"): ("after gamma", "before gamma"),
+        ("layers.0.norm", "variance"): ("two-pass", "one-pass"),
+    }
+
+
+def test_the_one_layer_that_differs_is_named():
+    odd = [ns.layer_norm(8), ns.layer_norm(8, 1e-3), ns.layer_norm(8)]
+    found = rows(ns.diff(report(*[ns.layer_norm(8)] * 3), report(*odd)))
+    assert found == {("layers.1.norm", "eps"): (1e-5, 1e-3)}
+
+
+def test_what_is_not_told_is_no_difference():
+    made = ns.diff(report(ns.layer_norm(8)), report(ns.layer_norm(8, None), unknown=("eps", "kind")))
+    assert made.different == ()
+    assert {row.field for row in made.unsure} >= {"eps", "kind"}
+    assert {"where": "layers.0.norm", "field": "eps"} in made["unknown"]
+
+
+def test_the_machines_eps_is_that_of_float32():
+    assert ns.diff(report(ns.rms_norm(8)), report(ns.rms_norm(8, 2.0**-23))).different == ()
+    assert rows(ns.diff(report(ns.rms_norm(8)), report(ns.rms_norm(8, 1e-6))))
+
+
+def test_norms_are_paired_by_paths_whatever_stands_before_them():
+    one, other = report(ns.layer_norm(8)), report(ns.layer_norm(8), names="bert/layers/{}/norm")
+    assert ns.diff(one, other).different == ()
+    assert ns.diff(one, other).paired == "by their paths"
+
+
+@pytest.mark.parametrize(("gamma", "same"), [(1.2, True), (0.2, False)])
+def test_an_offset_that_an_exporter_folded_is_no_difference(gamma, same):
+    def summarised(at):
+        return {"gamma": Summary(8, at - 0.1, at + 0.1, at)}
+
+    weights = report(ns.rms_norm(8, 1e-6, offset=1), parameters=summarised(0.2))
+    graph = report(ns.rms_norm(8, 1e-6), parameters=summarised(gamma))
+    assert (ns.diff(weights, graph).different == ()) == same
+
+
+def test_the_final_norm_is_no_layers_norm():
+    final, layer = ns.layer_norm(8, 1e-3), ns.layer_norm(8)
+    one = Report((Found("norm", final), Found("layers.0.norm", layer)))
+    other = Report((Found("model.layers.0.norm", layer), Found("model.norm", final)))
+    assert ns.diff(one, other).different == () and ns.diff(other, one).different == ()
+
+
+def test_norms_without_paths_in_common_are_paired_in_order():
+    one, other = report(*[ns.layer_norm(8)] * 2), report(*[ns.layer_norm(8, 1e-6)] * 2, names="node_{}")
+    made = ns.diff(one, other)
+    assert made.paired == "in the order in which they stand"
+    assert rows(made) == {("layers.*.norm", "eps"): (1e-5, 1e-6)}
+
+
+def test_a_norm_that_one_lacks_is_counted():
+    made = ns.diff(report(*[ns.layer_norm(8)] * 3), report(*[ns.layer_norm(8)] * 2))
+    assert rows(made) == {("model", "norms"): (3, 2), ("layers.*.norm", "count"): (3, 2)}
+
+
+def test_a_preset_beside_a_folder(tmp_path):
+    fields = {"model_type": "gemma2", "hidden_size": 2304, "num_hidden_layers": 26, "rms_norm_eps": 1e-5}
+    found = rows(ns.diff("gemma-2-2b", folder(tmp_path, fields)))
+    assert {field for _, field in found} == {"eps"} and len(found) == 5
+    assert "<table" in ns.diff("gemma-2-2b", tmp_path)._repr_html_()
