@@ -104,7 +104,7 @@ def _asked(
         if norm or no_affine or no_bias or eps:
             raise click.UsageError("--preset says what the norm is; leave --norm, --eps and the like out.")
         model = _model(preset)
-        return model.norm(), (1, model.positions, model.d)
+        return model.norm(), (1, *model.longest)
     given: dict[str, Any] = {"elementwise_affine": not no_affine} | ({"eps": eps} if eps else {})
     if norm == "rms_norm":
         return norms.rms_norm(**given), sizes(shape or SHAPE)
