@@ -18,7 +18,15 @@ setup(
             sources=sorted(str(path) for path in NATIVE.glob("*.c")),
             depends=sorted(str(path) for path in NATIVE.glob("*.h")),
             # No contraction and no fast-math: every path must round alike.
-            extra_compile_args=["-O3", "-std=c11", "-ffp-contract=off", "-fvisibility=hidden", "-Wall", "-Wextra"],
+            extra_compile_args=[
+                "-O3",
+                "-std=c11",
+                "-ffp-contract=off",
+                "-fvisibility=hidden",
+                "-g0",
+                "-Wall",
+                "-Wextra",
+            ],
             extra_link_args=["-pthread"],
             libraries=["m"],
             py_limited_api=STABLE,

@@ -118,6 +118,20 @@ def test_constant_rows_are_beta_exactly(kernels, width, dtype):
     assert not kernels.layer_norm(x, gamma, eps=1e-30).any()
 
 
+@pytest.mark.parametrize("width", [768, 4096, 8192])
+@pytest.mark.parametrize("rest", ["flat, and the first cells off the mean", "flat", "normal"])
+def test_an_outlier_of_many_standard_deviations(kernels, width, rest):
+    """Its square hides the others' in a short sum, and a guess of the mean that is off makes it worse."""
+    draw = np.random.default_rng(width)
+    x = draw.normal(size=(40, width)) if rest == "normal" else np.tile(draw.uniform(-1, 1, (40, 1)), width)
+    if rest != "flat":
+        x[:, :8] += draw.uniform(0, 4, (40, 1))
+    x[range(40), draw.integers(8, width, 40)] += draw.uniform(20, 300, 40)
+    x = x.astype(np.float32)
+    assert_near(kernels.layer_norm(x), wide(x))
+    assert_near(kernels.rms_norm(x), wide(x, center=False))
+
+
 @pytest.mark.parametrize("dtype", WIDE)
 def test_gamma_and_beta_that_cancel_or_are_large(kernels, dtype):
     x = rows((4, 64), dtype, 1e4)

@@ -217,3 +217,16 @@ def test_what_is_no_number_stays_in_its_row_of_dx(kernels):
 def test_no_rows(kernels):
     dx, dgamma, dbeta = kernels.layer_norm_backward(np.empty((0, 5)), np.empty((0, 5)), np.ones(5))
     assert dx.shape == (0, 5) and not dgamma.any() and not dbeta.any() and dgamma.shape == (5,)
+
+
+def test_memory_that_is_no_multiple_of_a_cell(kernels):
+    def off(values):
+        room = np.empty(values.nbytes + 1, np.uint8)[1:].view(values.dtype).reshape(values.shape)
+        room[...] = values
+        return room
+
+    draw = np.random.default_rng(0)
+    dy, x, gamma = (draw.normal(size=shape).astype(np.float32) for shape in ((4, 9), (4, 9), 9))
+    there = kernels.layer_norm_backward(dy, x, gamma)
+    here = kernels.layer_norm_backward(off(dy), off(x), off(gamma))
+    assert all(np.array_equal(one, other) for one, other in zip(here, there, strict=True))

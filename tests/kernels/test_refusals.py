@@ -72,6 +72,21 @@ REFUSALS = {
         DtypeError,
         "gamma has dtype complex64; real numbers are needed",
     ),
+    "x with masked cells": (
+        lambda: kernels.layer_norm(np.ma.array(X, mask=X > 5)),
+        DtypeError,
+        "x is a masked array; a norm has no masked cells: give x.filled(0)",
+    ),
+    "eps true": (
+        lambda: kernels.layer_norm(X, eps=True),
+        NormError,
+        "eps is True; it must be a number, 0 or more",
+    ),
+    "threads true": (
+        lambda: kernels.layer_norm(X, threads=True),
+        NormError,
+        "threads is True; it must be 1 or more, or None to let the size of x decide",
+    ),
     "eps below 0": (
         lambda: kernels.layer_norm(X, eps=-1e-5),
         NormError,
@@ -210,3 +225,18 @@ def test_explain_says_what_is_done():
     assert all(word in text for word in (made.path, made.why_path, made.why_threads, made.why_stores))
     with pytest.raises(AttributeError):
         made.threads = 2
+
+
+def test_a_row_without_memory_may_be_of_any_length():
+    for dtype in (np.float16, np.float32, np.float64):
+        x = np.empty((0, 2**57), dtype)
+        assert kernels.layer_norm(x).shape == x.shape
+        assert kernels.add_rms_norm(x, x)[1].shape == x.shape
+
+
+def test_a_subclass_becomes_a_plain_array():
+    class Own(np.ndarray):
+        pass
+
+    for x in (X.view(Own), np.asfortranarray(X).view(Own)):
+        assert type(kernels.layer_norm(x)) is np.ndarray

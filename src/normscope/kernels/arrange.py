@@ -60,6 +60,8 @@ def floats(name: str, values: Any) -> Array:
     """Values as an array of one of the float formats, with an axis at least."""
     import numpy as np
 
+    if isinstance(values, np.ma.MaskedArray):
+        raise DtypeError(f"{name} is a masked array; a norm has no masked cells: give {name}.filled(0)")
     array = np.asarray(values)
     if array.dtype.name not in FLOATS:
         raise DtypeError(f"{name} has dtype {array.dtype}; the kernels take {', '.join(FLOATS)}: cast it first")
@@ -90,7 +92,7 @@ def _parameter(x: Array, name: str, values: Any) -> Array | None:
         raise DtypeError(f"{name} has dtype {array.dtype}; real numbers are needed")
     narrow = x.dtype.itemsize == 2 and array.dtype.name != x.dtype.name
     kept = np.dtype(np.float32) if narrow else x.dtype.newbyteorder("=")
-    return np.ascontiguousarray(array, kept)
+    return np.require(array, kept, ["C_CONTIGUOUS", "ALIGNED"])
 
 
 def _check_output(x: Array, name: str, array: Any) -> None:
@@ -113,7 +115,7 @@ def _overlap(a: Array, b: Array) -> bool:
 
 def _eps(eps: Any) -> float:
     try:
-        number = float(eps)
+        number = float(None if isinstance(eps, bool | str) else eps)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         raise NormError(f"eps is {eps!r}; it must be a number, 0 or more") from None
     if not 0 <= number < float("inf"):
@@ -152,6 +154,8 @@ def _by_native(call: Arguments) -> tuple[Array, Array]:
     made = native_norm(*rows)
     if made is NotImplemented:
         made = native_norm(*detached(rows))
+    if made is NotImplemented:
+        raise AssertionError("the C code refuses what was brought into its form")
     y, total = made if call.residual is not None else (made, None)
     return _delivered(call, y, call.out), _delivered(call, total, call.sum_out)
 
@@ -173,7 +177,6 @@ def detached(rows: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _rows(values: Array | None) -> Array | None:
-    import numpy as np
 
     if values is None:
         return None
@@ -181,7 +184,7 @@ def _rows(values: Array | None) -> Array | None:
     width = values.shape[-1]
     rows = native.reshape(-1 if width else 0, width)
     direct = rows.flags.aligned and (width < 2 or rows.strides[-1] == rows.itemsize)
-    return _bits(rows if direct else np.ascontiguousarray(rows))
+    return _bits(rows if direct else rows.copy())  # ascontiguousarray leaves what is off by a byte
 
 
 def _rows_to_write(values: Array | None) -> Array | None:

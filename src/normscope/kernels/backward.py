@@ -51,8 +51,10 @@ def _gradients(dy: Array, x: Array, gamma: Array, eps: float, threads: Any, *, c
     if NATIVE is None:
         return fallback.gradients(dy, call.x, call.gamma, call.eps, center=center)
     dx = _at_a_line(call.x.shape, call.x.dtype.newbyteorder("="))
-    sums = np.empty((2, dx.shape[-1]))
-    NATIVE.backward(*arrange.native_form(call._replace(residual=dy, out=dx)), sums)
+    sums = np.zeros((2, dx.shape[-1]))
+    rows = arrange.native_form(call._replace(residual=dy, out=dx))
+    if dx.size and NATIVE.backward(*rows, sums) is NotImplemented:
+        raise AssertionError("the C code refuses what was brought into its form")
     made = np.empty_like(sums, dtype=dx.dtype if call.gamma is None else call.gamma.dtype)
     with np.errstate(all="ignore"):
         fallback.store(sums, made)

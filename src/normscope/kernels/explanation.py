@@ -15,7 +15,7 @@ class Explanation:
     """The way a call goes. Each choice has its reason in the field why_...
 
     path          "native", the C extension, or "numpy", the fallback
-    instructions  "avx2", "portable" or "numpy"
+    instructions  "avx512", "avx2", "portable" or "numpy"
     threads       how many work on it
     stores        "streaming", past the cache, or "plain"
     copies        what has to be copied into another layout first; empty: nothing

@@ -1,6 +1,7 @@
 """The C extension, where it was built and is wanted."""
 
 import os
+from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
@@ -14,7 +15,8 @@ def _load() -> tuple[ModuleType | None, str]:
     try:
         from . import _native
     except ImportError as error:
-        return None, f"the C extension was not built, or cannot be loaded: {error}"
+        is_there = find_spec(f"{__package__}._native") is not None
+        return None, f"the C extension cannot be loaded: {error}" if is_there else "the C extension was not built"
     return _native, "the C extension is there"
 
 

@@ -168,10 +168,14 @@ static int take_parameters(Call *call)
     const size_t bytes = (size_t)norm->d * (norm->storage == FLOAT64 ? sizeof(double) : sizeof(float));
     if ((gamma && !fits(call, GAMMA)) || (beta && !fits(call, BETA)))
         return 0;
+    if (!norm->count) /* no row reads them, and a row without memory may be of any length */
+        return 1;
     if (!gamma || !beta || norm->storage >= FLOAT16) {
         call->room = PyMem_Malloc(2 * bytes);
-        if (!call->room)
+        if (!call->room) {
+            PyErr_NoMemory();
             return 0;
+        }
     }
     norm->gamma = parameter(call, GAMMA, call->room);
     norm->beta = parameter(call, BETA, call->room ? (char *)call->room + bytes : NULL);
@@ -182,7 +186,7 @@ static int take_numbers(Call *call, PyObject *const *arguments)
 {
     call->norm.eps = PyFloat_AsDouble(arguments[EPS]);
     long threads = arguments[THREADS] == Py_None ? 0 : PyLong_AsLong(arguments[THREADS]);
-    if (PyErr_Occurred()) {
+    if (PyErr_Occurred() || PyBool_Check(arguments[EPS]) || PyBool_Check(arguments[THREADS])) {
         PyErr_Clear();
         return 0;
     }
@@ -213,6 +217,11 @@ int call_take(Call *call, PyObject *const *arguments)
         norm->count *= x->shape[axis];
     return take_numbers(call, arguments) && take_like_x(call, RESIDUAL, &norm->residual) && take_parameters(call) &&
            call_check(call);
+}
+
+PyObject *call_refused(void)
+{
+    return PyErr_Occurred() ? NULL : Py_NewRef(Py_NotImplemented);
 }
 
 int call_take_output(Call *call, int which, PyObject *array)

@@ -15,11 +15,14 @@ typedef struct {
     void *room; /* gamma and beta, where they are not taken as they are */
 } Call;
 
-/* 0 where something is not as the rows want it, without an exception; then too, the call is to be released. */
+/* 0 where something is not as the rows want it, or with an exception; then too, the call is to be released. */
 int call_take(Call *call, PyObject *const *arguments);
 
 /* What `out` or `sum_out` is, when it was made after the others were taken. */
 int call_take_output(Call *call, int which, PyObject *array);
+
+/* What is answered where a call was not taken: NULL with an exception, else NotImplemented. */
+PyObject *call_refused(void);
 
 void call_release(Call *call);
 

@@ -79,7 +79,7 @@ PyObject *backward_call(PyObject *module, PyObject *const *arguments, Py_ssize_t
     if (call_take(&call, arguments) && call.norm.residual.at && call.norm.y.at && fits(&sums, &call))
         result = filled(&call, sums.buf);
     else
-        result = Py_NewRef(Py_NotImplemented);
+        result = call_refused();
     call_release(&call);
     PyBuffer_Release(&sums);
     return result;

@@ -222,7 +222,7 @@ static int FN(back_solve)(const Backward *back, const FN(BackSums) *sums, FN(Bac
     const double v = variance + back->eps, r = 1 / sqrt(v), g = total(sums->g) / d;
     const double along = (total(sums->products) / d - delta * g) * r;
 
-    *far = delta * delta <= 4 * variance ? 0 : delta;
+    *far = delta * delta <= variance ? 0 : delta;
     scale->mean = (W)(sums->pivot + delta);
     scale->r = (W)r;
     scale->rest = (W)((scale->mean - sums->pivot - delta) * r);

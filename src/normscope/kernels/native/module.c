@@ -37,7 +37,7 @@ static PyObject *output(Call *call, PyObject *const *arguments, int which)
     PyObject *made = numpy_empty_like(arguments[X]);
     if (made && !call_take_output(call, which, made)) {
         Py_DECREF(made);
-        return PyErr_Occurred() ? NULL : Py_NewRef(Py_NotImplemented);
+        return call_refused();
     }
     return made;
 }
@@ -85,7 +85,7 @@ static PyObject *norm(PyObject *module, PyObject *const *arguments, Py_ssize_t c
     (void)module;
     if (!counted(count))
         return NULL;
-    PyObject *result = call_take(&call, arguments) ? computed(&call, arguments) : Py_NewRef(Py_NotImplemented);
+    PyObject *result = call_take(&call, arguments) ? computed(&call, arguments) : call_refused();
     call_release(&call);
     return result;
 }
@@ -104,7 +104,7 @@ static PyObject *plan(PyObject *module, PyObject *const *arguments, Py_ssize_t c
         result = Py_BuildValue("ssisss", made.instructions, made.why_instructions, made.threads, made.why_threads,
                                made.stores, made.why_stores);
     } else
-        result = Py_NewRef(Py_NotImplemented);
+        result = call_refused();
     call_release(&call);
     return result;
 }

@@ -93,9 +93,9 @@ int view_take(View *view, PyObject *array, int writable)
         PyErr_Clear();
         return 0;
     }
-    if (Py_TYPE(array) == array_type)
-        return take_head(view, (const Array *)array, writable);
-    return take_buffer(view, array, writable);
+    if (!array_type)
+        return take_buffer(view, array, writable);
+    return Py_TYPE(array) == array_type && take_head(view, (const Array *)array, writable);
 }
 
 void view_release(View *view)

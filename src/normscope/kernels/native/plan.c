@@ -12,6 +12,8 @@
 /* Below this, another thread takes longer to wake than it saves. */
 static const size_t WORTH_A_THREAD = 200 << 10;
 
+enum { MOST_A_CORE = 8 }; /* threads that can be asked for; more would only wait for each other */
+
 static const char *forced_instructions, *forced_stores;
 
 static int portable_works(void) { return 1; }
@@ -94,6 +96,10 @@ static void plan_threads(Plan *plan, const Norm *norm, int threads, size_t moved
     } else {
         threads = pool_cores();
         plan->why_threads = "one for each processor that the process may use";
+    }
+    if (threads > MOST_A_CORE * pool_cores()) {
+        threads = MOST_A_CORE * pool_cores();
+        plan->why_threads = "eight for each processor, at most";
     }
     if (threads > norm->count) {
         threads = norm->count ? (int)norm->count : 1;

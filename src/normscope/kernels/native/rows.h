@@ -1,7 +1,8 @@
 /* Rows of one storage type in one instruction set: a template over KIND, T (as stored), W (as computed), lanes_*.h.
  *
  * A row comes from memory once: while one is written the sums of another are taken, so that memory is read and written
- * at the same time. Sums are of x - K, for a K near the mean; the mean is never rounded to W, but held as K and a rest.
+ * at the same time. Sums are of x - K, for a K near the mean. Neither the mean nor r is rounded to W: both have a rest,
+ * so that an outlier of many standard deviations is as near as a small number.
  * Which lane a cell goes to depends on its place in the row alone: every way through gives the same bits.
  */
 #define FN(name) PASTE(name, KIND)
@@ -16,7 +17,7 @@ typedef struct {
     T *y, *sum;
     W pivot;             /* K, a guess of the mean */
     double sum_of_c, squares; /* of c = x - K */
-    W mean, r, rest;     /* y = ((x - mean) r + rest) gamma + beta */
+    W mean, r, rest, more; /* y = (c r + (c more + rest)) gamma + beta, with c = x - mean */
     int fits;            /* whether W is wide enough for that */
 } FN(Row);
 
@@ -89,10 +90,10 @@ OP void FN(sum_block)(V sums[VECTORS], V squares[VECTORS], const V x[VECTORS], V
     }
 }
 
-OP void FN(scale_block)(V x[VECTORS], const W *gamma, const W *beta, V mean, V r, V rest)
+OP void FN(scale_block)(V x[VECTORS], const W *gamma, const W *beta, V mean, V r, V rest, V more)
 {
     for EACH(k) {
-        V xhat = OF(fma)(OF(sub)(x[k], mean), r, rest);
+        V c = OF(sub)(x[k], mean), xhat = OF(fma)(c, r, OF(fma)(c, more, rest));
         x[k] = OF(fma)(xhat, OF(get)(gamma + k * OF(LANES)), OF(get)(beta + k * OF(LANES)));
     }
 }
@@ -125,7 +126,8 @@ static ISA void FN(write_end)(const Norm *norm, const FN(Row) *row, ptrdiff_t j,
         FN(write_block)(cells, x, 0);
         memcpy(row->sum + j, cells + (j - start), bytes);
     }
-    FN(scale_block)(x, gamma, beta, OF(set)(row->mean), OF(set)(row->r), OF(set)(row->rest));
+    FN(scale_block)(x, gamma, beta, OF(set)(row->mean), OF(set)(row->r), OF(set)(row->rest),
+                    OF(set)(row->more));
     FN(write_block)(cells, x, 0);
     if (edge)
         collect(edge, row->y + j, cells + (j - start), bytes);
@@ -147,6 +149,7 @@ OP void FN(walk)(const Norm *norm, const FN(Row) *out, FN(Row) *in, Edge *edge, 
     const W *const gamma = norm->gamma, *const beta = norm->beta;
     const ptrdiff_t d = norm->d, whole = d - d % BLOCK;
     const V pivot = OF(set)(from.pivot), mean = OF(set)(to.mean), r = OF(set)(to.r), rest = OF(set)(to.rest);
+    const V more = OF(set)(to.more);
     double sums[8] = {0}, squares[8] = {0};
     V x[VECTORS], few[VECTORS], few_squares[VECTORS];
     ptrdiff_t at = out && streams ? FN(before_line)(to.y, d) : 0;
@@ -154,7 +157,7 @@ OP void FN(walk)(const Norm *norm, const FN(Row) *out, FN(Row) *in, Edge *edge, 
     if (at)
         FN(write_end)(norm, out, 0, at, edge);
     for (ptrdiff_t j = 0; j < d;) {
-        const ptrdiff_t pause = j + 8 * BLOCK < whole ? j + 8 * BLOCK : whole; /* short sums of W lose little */
+        const ptrdiff_t pause = j + 2 * BLOCK < whole ? j + 2 * BLOCK : whole; /* beside an outlier sums of W lose */
         for EACH(k)
             few[k] = few_squares[k] = OF(set)(0);
         for (; j < pause; j += BLOCK) {
@@ -167,7 +170,7 @@ OP void FN(walk)(const Norm *norm, const FN(Row) *out, FN(Row) *in, Edge *edge, 
                 FN(read_block)(x, &to, at, adds);
                 if (adds)
                     FN(write_block)(to.sum + at, x, 0);
-                FN(scale_block)(x, gamma + at, beta + at, mean, r, rest);
+                FN(scale_block)(x, gamma + at, beta + at, mean, r, rest, more);
                 FN(write_block)(to.y + at, x, streams);
                 at += BLOCK;
             }
@@ -202,9 +205,10 @@ static inline double FN(solve)(const Norm *norm, FN(Row) *row)
 
     row->mean = (W)(row->pivot + delta);
     row->r = (W)r;
+    row->more = (W)(r - row->r);
     row->rest = (W)(((double)row->mean - row->pivot - delta) * r);
     row->fits = around <= OF(LARGEST) && v >= OF(SMALLEST) && v <= OF(LARGEST);
-    return delta * delta <= 4 * variance ? 0 : delta;
+    return 2 * delta * delta <= variance ? 0 : delta; /* else the rounding of the squares grows with it */
 }
 
 static ISA void FN(settle)(const Norm *norm, FN(Row) *row, const int adds)
