@@ -76,7 +76,7 @@ PyObject *backward_call(PyObject *module, PyObject *const *arguments, Py_ssize_t
     if (PyObject_GetBuffer(arguments[ARGUMENTS], &sums, PyBUF_ND | PyBUF_FORMAT | PyBUF_WRITABLE))
         return NULL;
     PyObject *result;
-    if (call_take(&call, arguments) && call.norm.residual.at && call.norm.y.at && fits(&sums, &call))
+    if (call_take(&call, arguments) && fits(&sums, &call) && (!call.norm.count || (call.norm.residual.at && call.norm.y.at)))
         result = filled(&call, sums.buf);
     else
         result = call_refused();
