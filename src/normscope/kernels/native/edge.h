@@ -4,7 +4,7 @@
 typedef struct {
     char *to;     /* where the bytes belong */
     size_t bytes; /* how many there are: less than a line, between two calls */
-    _Alignas(64) char cells[64 + 128];
+    _Alignas(64) char cells[64 + 128 + 64];
 } Edge;
 
 static void spill(Edge *edge)
@@ -13,22 +13,24 @@ static void spill(Edge *edge)
     edge->bytes = 0;
 }
 
-static ISA void collect(Edge *edge, void *to, const void *from, size_t bytes)
+/* Of `from`, as many bytes as are copied must be readable: a number that is known is copied without a call. */
+OP void collect(Edge *edge, void *to, const void *from, size_t bytes, const size_t copied)
 {
     if (edge->to + edge->bytes != to) {
         if (edge->bytes)
             spill(edge);
         edge->to = to;
     }
-    memcpy(edge->cells + edge->bytes, from, bytes);
+    memcpy(edge->cells + edge->bytes, from, copied);
     edge->bytes += bytes;
     size_t done = -(uintptr_t)edge->to % 64; /* of a line that began before, and is not ours */
     if (done > edge->bytes)
         return;
-    memcpy(edge->to, edge->cells, done);
+    if (done)
+        memcpy(edge->to, edge->cells, done);
     for (; done + 64 <= edge->bytes; done += 64)
         stream_line(edge->to + done, edge->cells + done);
     edge->bytes -= done;
     edge->to += done;
-    memmove(edge->cells, edge->cells + done, edge->bytes);
+    memmove(edge->cells, edge->cells + done, 64);
 }

@@ -12,12 +12,14 @@ OP V_float set_float(float a) { return _mm512_set1_ps(a); }
 OP V_float get_float(const float *a) { return _mm512_loadu_ps(a); }
 OP V_float add_float(V_float a, V_float b) { return _mm512_add_ps(a, b); }
 OP V_float sub_float(V_float a, V_float b) { return _mm512_sub_ps(a, b); }
+OP V_float mul_float(V_float a, V_float b) { return _mm512_mul_ps(a, b); }
 OP V_float fma_float(V_float a, V_float b, V_float c) { return _mm512_fmadd_ps(a, b, c); }
 
 OP V_double set_double(double a) { return _mm512_set1_pd(a); }
 OP V_double get_double(const double *a) { return _mm512_loadu_pd(a); }
 OP V_double add_double(V_double a, V_double b) { return _mm512_add_pd(a, b); }
 OP V_double sub_double(V_double a, V_double b) { return _mm512_sub_pd(a, b); }
+OP V_double mul_double(V_double a, V_double b) { return _mm512_mul_pd(a, b); }
 OP V_double fma_double(V_double a, V_double b, V_double c) { return _mm512_fmadd_pd(a, b, c); }
 
 OP __m512i line_of(__m256i low, __m256i high) { return _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1); }

@@ -1,8 +1,9 @@
 /* Which instructions, how many threads, which stores, and why. */
 #include "plan.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #ifdef __x86_64__
 #include <cpuid.h>
 #endif
@@ -11,6 +12,8 @@
 
 /* Below this, another thread takes longer to wake than it saves. */
 static const size_t WORTH_A_THREAD = 200 << 10;
+
+static const size_t MOST_CACHED = 16 << 20; /* a larger cache is many processors' */
 
 enum { MOST_A_CORE = 8 }; /* threads that can be asked for; more would only wait for each other */
 
@@ -73,17 +76,35 @@ static int best_set(void)
     return i;
 }
 
-/* Bytes of the last cache; a modest guess where the system does not say. */
-static size_t last_cache(void)
+/* Bytes of the last cache that this processor reaches, as Linux says; 0 where it does not. */
+static size_t cache_of_system(void)
+{
+    size_t bytes = 0;
+    for (int index = 0; index < 8; index++) {
+        char name[64], text[32] = "", *end;
+        snprintf(name, sizeof name, "/sys/devices/system/cpu/cpu0/cache/index%d/size", index);
+        FILE *file = fopen(name, "r");
+        if (!file)
+            break;
+        if (fgets(text, sizeof text, file)) {
+            bytes = strtoul(text, &end, 10);
+            bytes <<= *end == 'K' ? 10 : *end == 'M' ? 20 : 0;
+        }
+        fclose(file);
+    }
+    return bytes;
+}
+
+/* Output of so many bytes is likely read from the cache: a quarter of the last one, of which others have a part.
+ * sysconf counts the whole package, of which a processor may reach a tenth. */
+static size_t likely_cached(void)
 {
     static size_t known;
-    long bytes = 0;
-    if (known)
-        return known;
-#ifdef _SC_LEVEL3_CACHE_SIZE
-    bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
-#endif
-    return known = bytes > 0 ? (size_t)bytes : 8 << 20;
+    if (!known) {
+        const size_t bytes = cache_of_system(), quarter = (bytes ? bytes : 8 << 20) / 4;
+        known = quarter < MOST_CACHED ? quarter : MOST_CACHED;
+    }
+    return known;
 }
 
 static void plan_threads(Plan *plan, const Norm *norm, int threads, size_t moved)
@@ -121,11 +142,11 @@ static void plan_stores(Plan *plan, Norm *norm, int streams, size_t written)
         plan->why_stores = "in place: what is written is in the cache already";
     else if (bytes_of(norm->storage) == 2)
         plan->why_stores = "16 bits: converting takes longer than the way through the cache";
-    else if (written < last_cache() / 4)
-        plan->why_stores = "the output is smaller than a quarter of the last cache, and is likely read from there";
+    else if (written < likely_cached())
+        plan->why_stores = "the output is smaller than a quarter of the last cache (16 MB at most), and is likely read from there";
     else {
         norm->stream = 1;
-        plan->why_stores = "the output is a quarter of the last cache or more: it is written past it";
+        plan->why_stores = "the output is a quarter of the last cache (16 MB at most) or more: it is written past it";
     }
     plan->stores = norm->stream ? "streaming" : "plain";
 }

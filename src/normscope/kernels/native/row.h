@@ -1,0 +1,193 @@
+/* One row, block by block: a part of rows.h, and a template like it.
+ *
+ * Sums are of x - K, for a K near the mean. Neither the mean nor r is rounded to W: both have a rest, so that an outlier
+ * of many standard deviations is as near as a small number.
+ */
+typedef struct {
+    const T *x, *residual;
+    T *y, *sum;
+    const T *next, *next_residual; /* what is read from memory next, to be asked for */
+    ptrdiff_t head, at;            /* cells before y's first whole line, where lines are streamed; cells written */
+    W pivot;                       /* K, a guess of the mean */
+    double sums[8], squares[8];    /* of c = x - K */
+    W mean, r, rest, more;         /* y = (c r + (c more + rest)) gamma + beta, with c = x - mean */
+    int fits;                      /* whether W is wide enough for that */
+} FN(Row);
+
+/* What a row is scaled by, in every lane. */
+typedef struct {
+    V mean, r, rest, more;
+} FN(Scale);
+
+/* A cell of the row that is normalized: of x, or of the stored sum. */
+static inline W FN(cell)(const FN(Row) *row, ptrdiff_t j)
+{
+    W x = FN(widen)(row->x[j]);
+    return row->residual ? FN(widen)(FN(narrow)(x + FN(widen)(row->residual[j]))) : x;
+}
+
+/* K: the mean of the first eight cells, as stored; exactly x where x is constant. */
+static ISA W FN(pivot)(const Norm *norm, const FN(Row) *row)
+{
+    W first = FN(cell)(row, 0), more[8];
+    if (!norm->center)
+        return 0;
+    for (ptrdiff_t k = 0; k < 8; k++)
+        more[k] = k < norm->d ? (FN(cell)(row, k) - first) / 8 : 0;
+    for (int half = 4; half; half /= 2)
+        for (int k = 0; k < half; k++)
+            more[k] += more[k + half];
+    return FN(widen)(FN(narrow)(first + more[0]));
+}
+
+/* How many cells stand before the first line of the cache that y has to itself. */
+static inline ptrdiff_t FN(before_line)(const T *y, ptrdiff_t d)
+{
+    ptrdiff_t cells = (ptrdiff_t)(-(uintptr_t)y % 64 / sizeof(T));
+    return cells < d ? cells : d;
+}
+
+static ISA void FN(begin)(const Norm *norm, FN(Row) *row, ptrdiff_t i)
+{
+    row->x = (const T *)(norm->x.at + i * norm->x.stride);
+    row->residual = norm->residual.at ? (const T *)(norm->residual.at + i * norm->residual.stride) : NULL;
+    row->y = (T *)(norm->y.at + i * norm->y.stride);
+    row->sum = norm->sum.at ? (T *)(norm->sum.at + i * norm->sum.stride) : NULL;
+    row->pivot = FN(pivot)(norm, row);
+    row->at = row->head = norm->stream ? FN(before_line)(row->y, norm->d) : 0;
+    memset(row->sums, 0, sizeof row->sums);
+    memset(row->squares, 0, sizeof row->squares);
+}
+
+OP void FN(read_block)(V to[VECTORS], const FN(Row) *row, ptrdiff_t j, const int adds)
+{
+    for EACH(k)
+        to[k] = FN(load)(row->x + j + k * OF(LANES));
+    if (adds)
+        for EACH(k)
+            to[k] = FN(round)(OF(add)(to[k], FN(load)(row->residual + j + k * OF(LANES))));
+}
+
+OP void FN(fetch_line)(const T *at, ptrdiff_t bytes, const int cache)
+{
+    __builtin_prefetch((const char *)at + bytes, 0, cache);
+    __builtin_prefetch((const char *)at + bytes + 64, 0, cache);
+}
+
+/* Beside the block at j, which began `since` cells ago: asks memory for a block of what is next, and the second cache
+ * for one a little ahead, so that a load that crosses lines finds both in the first. */
+OP void FN(fetch)(const FN(Row) *row, ptrdiff_t j, ptrdiff_t since, const int adds)
+{
+    FN(fetch_line)(row->next + since, 0, 2);
+    FN(fetch_line)(row->x + j, NEAR, 3);
+    if (adds) {
+        FN(fetch_line)(row->next_residual + since, 0, 2);
+        FN(fetch_line)(row->residual + j, NEAR, 3);
+    }
+}
+
+/* n cells from j on, and a value for the lanes that are left. */
+static ISA void FN(read_part)(V to[VECTORS], const FN(Row) *row, ptrdiff_t j, ptrdiff_t n, W otherwise)
+{
+    W cells[BLOCK];
+    for (ptrdiff_t k = 0; k < BLOCK; k++)
+        cells[k] = k < n ? FN(cell)(row, j + k) : otherwise;
+    for EACH(k)
+        to[k] = OF(get)(cells + k * OF(LANES));
+}
+
+/* Adds two blocks to the sums. Only so few cells are added in W: beside an outlier small ones would be lost. */
+OP void FN(sum_pair)(double sums[8], double squares[8], const V x[VECTORS], const V more[VECTORS], V pivot)
+{
+    V few[VECTORS], few_squares[VECTORS];
+    for EACH(k) {
+        V c = OF(sub)(x[k], pivot), e = OF(sub)(more[k], pivot);
+        few[k] = OF(add)(c, e);
+        few_squares[k] = OF(fma)(e, e, OF(mul)(c, c));
+    }
+    OF(flush)(sums, few);
+    OF(flush)(squares, few_squares);
+}
+
+OP FN(Scale) FN(scale_of)(const FN(Row) *row)
+{
+    return (FN(Scale)){OF(set)(row->mean), OF(set)(row->r), OF(set)(row->rest), OF(set)(row->more)};
+}
+
+OP void FN(scale_block)(V x[VECTORS], const W *gamma, const W *beta, FN(Scale) by)
+{
+    for EACH(k) {
+        V c = OF(sub)(x[k], by.mean), xhat = OF(fma)(c, by.r, OF(fma)(c, by.more, by.rest));
+        x[k] = OF(fma)(xhat, OF(get)(gamma + k * OF(LANES)), OF(get)(beta + k * OF(LANES)));
+    }
+}
+
+OP void FN(write_block)(T *to, const V a[VECTORS], const int streams)
+{
+    for (int k = 0; k < VECTORS; k += 2)
+        if (streams)
+            FN(stream2)(to + k * OF(LANES), a[k], a[k + 1]);
+        else
+            FN(store2)(to + k * OF(LANES), a[k], a[k + 1]);
+}
+
+/* Normalizes n < BLOCK cells from j on, at an end of the row: as part of the first or the last whole block. */
+static ISA void FN(write_end)(const Norm *norm, const FN(Row) *row, ptrdiff_t j, ptrdiff_t n, Edge *edge)
+{
+    const ptrdiff_t d = norm->d, start = d < BLOCK || j + BLOCK <= d ? j : d - BLOCK;
+    const W *gamma = (const W *)norm->gamma + start, *beta = (const W *)norm->beta + start;
+    W few_gamma[BLOCK], few_beta[BLOCK];
+    T cells[2 * BLOCK] = {0}; /* a whole block can be read from anywhere in the first */
+    V x[VECTORS];
+    if (d < BLOCK) {
+        for (ptrdiff_t k = 0; k < BLOCK; k++) {
+            few_gamma[k] = k < n ? gamma[k] : 0;
+            few_beta[k] = k < n ? beta[k] : 0;
+        }
+        gamma = few_gamma;
+        beta = few_beta;
+        FN(read_part)(x, row, j, n, 0);
+    } else
+        FN(read_block)(x, row, start, row->residual != NULL);
+    if (row->sum) {
+        FN(write_block)(cells, x, 0);
+        memcpy(row->sum + j, cells + (j - start), (size_t)n * sizeof(T));
+    }
+    FN(scale_block)(x, gamma, beta, FN(scale_of)(row));
+    FN(write_block)(cells, x, 0);
+    if (edge)
+        collect(edge, row->y + j, cells + (j - start), (size_t)n * sizeof(T), BLOCK * sizeof(T));
+    else
+        memcpy(row->y + j, cells + (j - start), (size_t)n * sizeof(T));
+}
+
+/* Normalizes the block at j. */
+OP void FN(write)(const Norm *norm, const FN(Row) *row, ptrdiff_t j, FN(Scale) by, const int adds, const int streams)
+{
+    V x[VECTORS];
+    FN(read_block)(x, row, j, adds);
+    if (adds)
+        FN(write_block)(row->sum + j, x, 0);
+    FN(scale_block)(x, (const W *)norm->gamma + j, (const W *)norm->beta + j, by);
+    FN(write_block)(row->y + j, x, streams);
+}
+
+/* Adds the pair of blocks at j to the sums. */
+OP void FN(sum)(double sums[8], double squares[8], const FN(Row) *row, ptrdiff_t j, ptrdiff_t since, const int adds)
+{
+    V x[VECTORS], more[VECTORS];
+    FN(fetch)(row, j, since, adds);
+    FN(fetch)(row, j + BLOCK, since + BLOCK, adds);
+    FN(read_block)(x, row, j, adds);
+    FN(read_block)(more, row, j + BLOCK, adds);
+    FN(sum_pair)(sums, squares, x, more, OF(set)(row->pivot));
+}
+
+/* Adds n < PAIR cells from j on. The rest of the pair adds nothing. */
+static ISA __attribute__((noinline)) void FN(sum_rest)(FN(Row) *row, ptrdiff_t j, ptrdiff_t n)
+{
+    V x[VECTORS], more[VECTORS];
+    FN(read_part)(x, row, j, n, row->pivot);
+    FN(read_part)(more, row, j + BLOCK, n - BLOCK, row->pivot);
+    FN(sum_pair)(row->sums, row->squares, x, more, OF(set)(row->pivot));
+}
