@@ -19,6 +19,7 @@ typedef struct {
     double eps;
     int center; /* LayerNorm; without, RMSNorm */
     int stream; /* write past the cache */
+    int fetch;  /* ask memory early for what is read */
 } Norm;
 
 /* Normalizes rows first to last - 1. One function for each instruction set and storage; their bits are the same. */

@@ -13,6 +13,9 @@
 /* Below this, another thread takes longer to wake than it saves. */
 static const size_t WORTH_A_THREAD = 200 << 10;
 
+/* Up to here what a thread reads and writes may be in its processor's own cache: to ask for it early costs more. */
+static const size_t FITS_A_CORE = 1 << 20;
+
 static const size_t MOST_CACHED = 16 << 20; /* a larger cache is many processors' */
 
 enum { MOST_A_CORE = 8 }; /* threads that can be asked for; more would only wait for each other */
@@ -163,6 +166,7 @@ Plan plan_norm(Norm *norm, int threads)
         .backward = SETS[set].backward[norm->storage],
     };
     plan_threads(&plan, norm, threads, 2 * arrays * bytes);
+    norm->fetch = 2 * arrays * bytes > FITS_A_CORE * (size_t)plan.threads;
     plan_stores(&plan, norm, SETS[set].streams, arrays * bytes);
     return plan;
 }

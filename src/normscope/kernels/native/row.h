@@ -29,15 +29,20 @@ static inline W FN(cell)(const FN(Row) *row, ptrdiff_t j)
 /* K: the mean of the first eight cells, as stored; exactly x where x is constant. */
 static ISA W FN(pivot)(const Norm *norm, const FN(Row) *row)
 {
-    W first = FN(cell)(row, 0), more[8];
+    const W first = FN(cell)(row, 0);
+    W more[8] = {0};
     if (!norm->center)
         return 0;
-    for (ptrdiff_t k = 0; k < 8; k++)
-        more[k] = k < norm->d ? (FN(cell)(row, k) - first) / 8 : 0;
+    if (norm->d >= 8 && !row->residual) /* the ordinary case, for the compiler to see */
+        for (ptrdiff_t k = 0; k < 8; k++)
+            more[k] = FN(widen)(row->x[k]) - first;
+    else
+        for (ptrdiff_t k = 0; k < norm->d && k < 8; k++)
+            more[k] = FN(cell)(row, k) - first;
     for (int half = 4; half; half /= 2)
         for (int k = 0; k < half; k++)
             more[k] += more[k + half];
-    return FN(widen)(FN(narrow)(first + more[0]));
+    return FN(widen)(FN(narrow)(first + more[0] / 8));
 }
 
 /* How many cells stand before the first line of the cache that y has to itself. */
@@ -68,21 +73,22 @@ OP void FN(read_block)(V to[VECTORS], const FN(Row) *row, ptrdiff_t j, const int
             to[k] = FN(round)(OF(add)(to[k], FN(load)(row->residual + j + k * OF(LANES))));
 }
 
-OP void FN(fetch_line)(const T *at, ptrdiff_t bytes, const int cache)
+OP void FN(fetch_block)(const T *at, const int cache)
 {
-    __builtin_prefetch((const char *)at + bytes, 0, cache);
-    __builtin_prefetch((const char *)at + bytes + 64, 0, cache);
+    __builtin_prefetch(at, 0, cache);
+    if (BLOCK * sizeof(T) > 64)
+        __builtin_prefetch((const char *)at + 64, 0, cache);
 }
 
 /* Beside the block at j, which began `since` cells ago: asks memory for a block of what is next, and the second cache
  * for one a little ahead, so that a load that crosses lines finds both in the first. */
 OP void FN(fetch)(const FN(Row) *row, ptrdiff_t j, ptrdiff_t since, const int adds)
 {
-    FN(fetch_line)(row->next + since, 0, 2);
-    FN(fetch_line)(row->x + j, NEAR, 3);
+    FN(fetch_block)(row->next + since, 2);
+    FN(fetch_block)(row->x + j + NEAR / sizeof(T), 3);
     if (adds) {
-        FN(fetch_line)(row->next_residual + since, 0, 2);
-        FN(fetch_line)(row->residual + j, NEAR, 3);
+        FN(fetch_block)(row->next_residual + since, 2);
+        FN(fetch_block)(row->residual + j + NEAR / sizeof(T), 3);
     }
 }
 
@@ -173,11 +179,14 @@ OP void FN(write)(const Norm *norm, const FN(Row) *row, ptrdiff_t j, FN(Scale) b
 }
 
 /* Adds the pair of blocks at j to the sums. */
-OP void FN(sum)(double sums[8], double squares[8], const FN(Row) *row, ptrdiff_t j, ptrdiff_t since, const int adds)
+OP void FN(sum)(double sums[8], double squares[8], const FN(Row) *row, ptrdiff_t j, ptrdiff_t since, int fetches,
+                const int adds)
 {
     V x[VECTORS], more[VECTORS];
-    FN(fetch)(row, j, since, adds);
-    FN(fetch)(row, j + BLOCK, since + BLOCK, adds);
+    if (fetches) {
+        FN(fetch)(row, j, since, adds);
+        FN(fetch)(row, j + BLOCK, since + BLOCK, adds);
+    }
     FN(read_block)(x, row, j, adds);
     FN(read_block)(more, row, j + BLOCK, adds);
     FN(sum_pair)(sums, squares, x, more, OF(set)(row->pivot));

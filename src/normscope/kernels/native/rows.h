@@ -30,12 +30,12 @@ OP void FN(walk)(const Norm *norm, FN(Row) *out, FN(Row) *in, ptrdiff_t first, p
         memcpy(sums, from.sums, sizeof sums);
         memcpy(squares, from.squares, sizeof squares);
         for (; out && j + PAIR <= last && at + PAIR <= all.d; j += PAIR, at += PAIR) {
-            FN(sum)(sums, squares, &from, j, j - first, adds);
+            FN(sum)(sums, squares, &from, j, j - first, all.fetch, adds);
             FN(write)(&all, &to, at, by, adds, streams);
             FN(write)(&all, &to, at + BLOCK, by, adds, streams);
         }
         for (; j + PAIR <= last; j += PAIR)
-            FN(sum)(sums, squares, &from, j, j - first, adds);
+            FN(sum)(sums, squares, &from, j, j - first, all.fetch, adds);
         memcpy(in->sums, sums, sizeof sums);
         memcpy(in->squares, squares, sizeof squares);
         if (j < last)
