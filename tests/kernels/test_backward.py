@@ -230,3 +230,22 @@ def test_memory_that_is_no_multiple_of_a_cell(kernels):
     there = kernels.layer_norm_backward(dy, x, gamma)
     here = kernels.layer_norm_backward(off(dy), off(x), off(gamma))
     assert all(np.array_equal(one, other) for one, other in zip(here, there, strict=True))
+
+
+def test_what_cancels_over_the_rows_may_be_beyond_float32_between(kernels):
+    dy, x, gamma = case((8, 64), np.float32)
+    x[:], gamma[5] = x[0], 0.1
+    dy[:4, 5], dy[4:, 5] = 2e38, -2e38
+    right = wide(x, gamma)
+    made = kernels.layer_norm_backward(dy, x, gamma)
+    assert_near(made, of_jacobian(long(dy), right, long(gamma), True), dy, right, gamma)
+    assert made[2][5] == 0
+
+
+def test_a_row_s_gradient_has_the_same_bits_whatever_stands_beside_it(kernels):
+    dy, x, gamma = case((40, 100), np.float32)
+    alone = kernels.layer_norm_backward(dy, x, gamma)[0]
+    x[3], x[17], dy[20, 1] = np.nan, 1e38, 3e38
+    beside = kernels.layer_norm_backward(dy, x, gamma)[0]
+    others = [i for i in range(40) if i not in (3, 17, 20)]
+    assert np.array_equal(alone[others], beside[others])

@@ -136,3 +136,17 @@ def test_a_bfloat16_nan_of_any_payload_stays_one(kernels, pattern):
     dx, _, dbeta = kernels.layer_norm_backward(x, x)
     assert np.isnan(dx[1].astype(np.float32)).all() and np.isfinite(dx[0].astype(np.float32)).all()
     assert np.isnan(dbeta[33].astype(np.float32)) and np.isfinite(np.delete(dbeta, 33).astype(np.float32)).all()
+
+
+@pytest.mark.parametrize("exponent", [-1060, -1030, -700, -400, 400, 700, 1000])
+def test_float64_of_any_size_without_eps(kernels, exponent):
+    """Scaled by a power of two, numbers have the same norm: exactly, where none of them is rounded by it."""
+    x = np.random.default_rng(0).integers(-50, 50, size=(5, 37)).astype(np.float64)
+    y, scaled = kernels.layer_norm(x, eps=0.0), kernels.layer_norm(np.ldexp(x, exponent), eps=0.0)
+    assert np.allclose(scaled, y, rtol=0, atol=1e-14)
+    y, scaled = kernels.rms_norm(x, eps=0.0), kernels.rms_norm(np.ldexp(x, exponent), eps=0.0)
+    assert np.allclose(scaled, y, rtol=0, atol=1e-14)
+
+
+def test_rows_of_zeros_without_eps_have_no_norm(kernels, dtype):
+    assert np.isnan(kernels.layer_norm(np.zeros((2, 9), dtype), eps=0.0).astype(np.float32)).all()

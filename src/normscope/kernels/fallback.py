@@ -12,8 +12,8 @@ from ..views.formats import BFLOAT16, round_array
 
 Array = Any
 BLOCK = 2**15  # cells of a block: 256 KB in float64, so that a block and its kin stay in cache
-LARGE = 2.0**500  # a float64 above it could overflow when it is squared
-SHRINK = 2.0**-600
+LARGE, SMALL = 2.0**500, 2.0**-500  # a float64 beyond them could overflow or vanish when it is squared
+SHRINK, GROW = 2.0**-600, 2.0**600
 SMALLEST = 2.0**-1074
 
 
@@ -164,8 +164,8 @@ def _standard(rows: Array, eps: float, center: bool) -> tuple[Array, Array, Arra
     cells = rows.astype(np.float64, order="C")  # the order of a sum is that of the cells in memory
     shrink: Array = np.float64(1)
     if rows.dtype == np.float64:
-        largest = np.max(np.abs(cells), axis=-1, keepdims=True, initial=0)
-        shrink = np.where(largest > LARGE, SHRINK, 1.0)
+        largest = np.max(np.abs(cells), axis=-1, keepdims=True, initial=np.sqrt(eps))
+        shrink = np.where(largest > LARGE, SHRINK, np.where(largest < SMALL, GROW, 1.0))
         cells *= shrink
     if center:
         cells -= cells[:, :1].copy()

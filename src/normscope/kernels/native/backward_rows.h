@@ -1,286 +1,213 @@
 /* The way back of one storage type in one instruction set: a template over KIND, T (as stored), W (as computed).
  *
- * Twice through a row: the sums of x - K, its square, g = dy gamma and g (x - K); then, from the cache, dx and what
- * the row adds to dgamma and dbeta. As on the way there, a cell's lane depends on its place in the row alone.
+ * As on the way there, one row is written while the sums of another are taken, a stretch of a few rows at a time, so
+ * that gamma, dgamma and dbeta stay in the first cache; and a cell's lane depends on its place in the row alone.
  */
-#define FN(name) PASTE(name, KIND)
-#define OF(name) PASTE(name, W)
-#define V OF(V)
-#define WIDTH (2 * OF(LANES)) /* cells taken together: four sums of two vectors each fill half the registers */
-#define LINE ((int)(64 / sizeof(T))) /* cells of a line of the cache */
-#define EACH(k) (int k = 0; k < 2; k++)
+#include "blocks.h"
 
-typedef struct {
-    const T *x, *dy;
-    T *dx;
-} FN(Back);
+#define SUMS (VECTORS / 2)   /* vectors of a sum: with whole blocks there would be too few registers */
+#define PERIOD (8 * BLOCK)   /* cells that are added in W: short sums lose little */
 
-typedef struct {
-    W pivot;
-    double c[8], squares[8], g[8], products[8]; /* c is x - pivot */
-} FN(BackSums);
+#include "backward_row.h"
 
-/* xhat = (x - mean) r + rest;  dx = (g - level - xhat along) r */
-typedef struct {
-    W mean, r, rest, level, along;
-} FN(BackScale);
-
-static inline FN(Back) FN(back_at)(const Backward *back, ptrdiff_t i)
+/* Writes cells first to last - 1 of one row's dx and takes the sums of those of another, either NULL. `sums` is dgamma
+ * and, some lines later, dbeta.
+ */
+OP void FN(back_walk)(const Backward *back, const FN(Back) *out, FN(Back) *in, ptrdiff_t first, ptrdiff_t last,
+                      W *const sums, const int stream)
 {
-    return (FN(Back)){
-        (const T *)(back->x.at + i * back->x.stride),
-        (const T *)(back->dy.at + i * back->dy.stride),
-        (T *)(back->dx.at + i * back->dx.stride),
-    };
-}
-
-static inline double FN(gradient)(const Backward *back, const FN(Back) *row, ptrdiff_t j)
-{
-    const W *gamma = back->gamma;
-    return (double)FN(widen)(row->dy[j]) * (gamma ? gamma[j] : 1);
-}
-
-typedef struct {
-    V c[4], squares[4], g[4], products[4]; /* the last two of each stay 0: flush adds four */
-} FN(BackLanes);
-
-/* Adds WIDTH cells of x, dy and gamma (NULL: 1) to the sums. */
-OP void FN(back_sum)(FN(BackLanes) *to, const V x[2], const V dy[2], const W *gamma, V pivot)
-{
-    for EACH(k) {
-        V c = OF(sub)(x[k], pivot);
-        V g = gamma ? OF(mul)(dy[k], OF(get)(gamma + k * OF(LANES))) : dy[k];
-        to->c[k] = OF(add)(to->c[k], c);
-        to->squares[k] = OF(fma)(c, c, to->squares[k]);
-        to->g[k] = OF(add)(to->g[k], g);
-        to->products[k] = OF(fma)(g, c, to->products[k]);
-    }
-}
-
-/* dx in place of dy; xhat dy and dy go to the sums for dgamma and dbeta. */
-OP void FN(back_scale)(V dy[2], const V x[2], const W *gamma, W *dgamma, W *dbeta, const FN(BackScale) *scale)
-{
-    const V mean = OF(set)(scale->mean), r = OF(set)(scale->r), rest = OF(set)(scale->rest);
-    const V level = OF(set)(scale->level), against = OF(set)(-scale->along);
-    for EACH(k) {
-        V xhat = OF(fma)(OF(sub)(x[k], mean), r, rest);
-        V g = gamma ? OF(mul)(dy[k], OF(get)(gamma + k * OF(LANES))) : dy[k];
-        OF(keep)(dgamma + k * OF(LANES), OF(fma)(dy[k], xhat, OF(get)(dgamma + k * OF(LANES))));
-        OF(keep)(dbeta + k * OF(LANES), OF(add)(dy[k], OF(get)(dbeta + k * OF(LANES))));
-        dy[k] = OF(mul)(OF(fma)(xhat, against, OF(sub)(g, level)), r);
-    }
-}
-
-OP void FN(back_read)(V to[2], const T *from)
-{
-    for EACH(k)
-        to[k] = FN(load)(from + k * OF(LANES));
-}
-
-/* n < WIDTH cells, and zeros. */
-static inline ISA void FN(back_part)(T to[WIDTH], const T *from, ptrdiff_t n)
-{
-    memset(to, 0, WIDTH * sizeof(T));
-    memcpy(to, from, (size_t)n * sizeof(T));
-}
-
-static inline ISA const W *FN(back_gamma)(W to[WIDTH], const W *gamma, ptrdiff_t n)
-{
-    if (!gamma)
-        return NULL;
-    memset(to, 0, WIDTH * sizeof(W));
-    memcpy(to, gamma, (size_t)n * sizeof(W));
-    return to;
-}
-
-/* The lanes beyond the row hold the pivot and a dy of 0, which add nothing. */
-static ISA void FN(back_sum_part)(FN(BackLanes) *to, const Backward *back, const FN(Back) *row, ptrdiff_t j, W pivot)
-{
-    const ptrdiff_t n = back->d - j;
-    W gamma[WIDTH], cells[WIDTH];
-    T stored[WIDTH];
-    V x[2], dy[2];
-    for (ptrdiff_t k = 0; k < WIDTH; k++)
-        cells[k] = k < n ? FN(widen)(row->x[j + k]) : pivot;
-    for EACH(k)
-        x[k] = OF(get)(cells + k * OF(LANES));
-    FN(back_part)(stored, row->dy + j, n);
-    FN(back_read)(dy, stored);
-    const W *given = back->gamma ? (const W *)back->gamma + j : NULL;
-    FN(back_sum)(to, x, dy, FN(back_gamma)(gamma, given, n), OF(set)(pivot));
-}
-
-static ISA void FN(back_sums)(const Backward *back, const FN(Back) *row, FN(BackSums) *sums)
-{
-    const ptrdiff_t d = back->d;
-    const W *gamma = back->gamma;
-    const V pivot = OF(set)(sums->pivot), zero = OF(set)(0);
-    for (ptrdiff_t j = 0; j < d;) {
-        const ptrdiff_t pause = d - j < 16 * WIDTH ? d : j + 16 * WIDTH; /* short sums of W lose little */
+    const FN(Back) to = out ? *out : *in;
+    FN(Back) from = in ? *in : *out;
+    const FN(BackScale) by = FN(back_scale_of)(&to);
+    const V pivot = OF(set)(from.pivot);
+    const W *const gamma = back->gamma;
+    W *const dbeta = sums + backward_lines(back->d);
+    const int fetches = back->fetch;
+    ptrdiff_t j = first;
+    while (j + BLOCK <= last) {
+        const ptrdiff_t pause = least(j + PERIOD, last);
         FN(BackLanes) lanes;
-        for (int k = 0; k < 4; k++)
-            lanes.c[k] = lanes.squares[k] = lanes.g[k] = lanes.products[k] = zero;
-        for (; j + WIDTH <= pause; j += WIDTH) {
-            V x[2], dy[2];
-            FN(back_read)(x, row->x + j);
-            FN(back_read)(dy, row->dy + j);
-            FN(back_sum)(&lanes, x, dy, gamma ? gamma + j : NULL, pivot);
+        FN(back_zero)(&lanes);
+        for (; j + BLOCK <= pause; j += BLOCK) {
+            V x[VECTORS], dy[VECTORS];
+            if (in) {
+                if (fetches) {
+                    FN(fetch_block)(from.next_x + (j - first), 2);
+                    FN(fetch_block)(from.next_dy + (j - first), 2);
+                    FN(fetch_block)(from.x + j + NEAR / sizeof(T), 3);
+                    FN(fetch_block)(from.dy + j + NEAR / sizeof(T), 3);
+                }
+                FN(load_block)(x, from.x + j);
+                FN(load_block)(dy, from.dy + j);
+                FN(back_sum)(&lanes, x, dy, gamma + j, pivot);
+            }
+            if (out) {
+                FN(load_block)(x, to.x + j);
+                FN(load_block)(dy, to.dy + j);
+                FN(back_scale)(dy, x, gamma + j, sums + j, dbeta + j, by);
+                FN(write_block)(to.dx + j, dy, stream);
+            }
         }
-        if (j < pause)
-            FN(back_sum_part)(&lanes, back, row, j, sums->pivot);
-        j = pause;
-        OF(flush)(sums->c, lanes.c);
-        OF(flush)(sums->squares, lanes.squares);
-        OF(flush)(sums->g, lanes.g);
-        OF(flush)(sums->products, lanes.products);
+        if (in)
+            FN(back_flush)(&from, &lanes);
+    }
+    if (in) {
+        memcpy(in->c, from.c, sizeof from.c);
+        memcpy(in->squares, from.squares, sizeof from.squares);
+        memcpy(in->g, from.g, sizeof from.g);
+        memcpy(in->products, from.products, sizeof from.products);
+        if (j < last)
+            FN(back_sum_end)(back, in, j);
+    }
+    if (out && j < last)
+        FN(back_write_end)(back, out, sums, j);
+}
+
+/* What the row is scaled by, from its sums. The answer is how far the pivot is from the mean, where that is too far. */
+static inline double FN(back_solve)(const Backward *back, FN(Back) *row)
+{
+    const double d = (double)back->d, delta = back->center ? total(row->c) / d : 0;
+    const double around = total(row->squares) / d, variance = around - delta * delta;
+    const double v = variance + back->eps, r = 1 / sqrt(v), g = total(row->g) / d;
+    const double along = (total(row->products) / d - delta * g) * r;
+
+    row->mean = (W)(row->pivot + delta);
+    row->r = (W)r;
+    row->rest = (W)((row->mean - row->pivot - delta) * r);
+    row->level = back->center ? (W)g : 0;
+    row->along = (W)along;
+    row->fits = around <= OF(LARGEST) && v >= OF(SMALLEST) && v <= OF(LARGEST) && fabs(g) <= OF(LARGEST) &&
+                fabs(along) <= OF(LARGEST);
+    return delta * delta <= variance ? 0 : delta;
+}
+
+/* Eight arrays are read and written at a time, twice as many as on the way there. */
+static inline ptrdiff_t FN(back_stretch)(ptrdiff_t d)
+{
+    return stretch(d, sizeof(W));
+}
+
+/* Sums again from another pivot, in the same stretches, for the same bits. */
+static ISA __attribute__((noinline)) void FN(back_sum_again)(const Backward *back, FN(Back) *row)
+{
+    const ptrdiff_t d = back->d, step = FN(back_stretch)(d);
+    FN(back_clear)(row);
+    row->next_x = row->x;
+    row->next_dy = row->dy;
+    for (ptrdiff_t j = 0; j < d; j += step)
+        FN(back_walk)(back, NULL, row, j, least(j + step, d), NULL, 0);
+}
+
+static ISA void FN(back_settle)(const Backward *back, FN(Back) *row)
+{
+    double far = FN(back_solve)(back, row);
+    if (far != 0) {
+        row->pivot = (W)(row->pivot + far);
+        FN(back_sum_again)(back, row);
+        row->fits = FN(back_solve)(back, row) == 0 && row->fits;
     }
 }
 
-/* n < WIDTH cells from j on. */
-static ISA void FN(back_write_part)(const Backward *back, const FN(Back) *row, const FN(BackScale) *scale, W *dgamma,
-                                    W *dbeta, ptrdiff_t j, ptrdiff_t n)
+typedef struct {
+    ptrdiff_t count;
+    FN(Back) rows[TOGETHER];
+} FN(BackGroup);
+
+static ISA void FN(back_begin_group)(const Backward *back, FN(BackGroup) *group, ptrdiff_t first, ptrdiff_t count)
 {
-    W gamma[WIDTH], sums[2][WIDTH];
-    T stored[WIDTH];
-    V x[2], dy[2];
-    FN(back_part)(stored, row->x + j, n);
-    FN(back_read)(x, stored);
-    FN(back_part)(stored, row->dy + j, n);
-    FN(back_read)(dy, stored);
-    (void)FN(back_gamma)(sums[0], dgamma + j, n);
-    (void)FN(back_gamma)(sums[1], dbeta + j, n);
-    const W *given = back->gamma ? (const W *)back->gamma + j : NULL;
-    FN(back_scale)(dy, x, FN(back_gamma)(gamma, given, n), sums[0], sums[1], scale);
-    for EACH(k)
-        FN(store)(stored + k * OF(LANES), dy[k]);
-    memcpy(row->dx + j, stored, (size_t)n * sizeof(T));
-    memcpy(dgamma + j, sums[0], (size_t)n * sizeof(W));
-    memcpy(dbeta + j, sums[1], (size_t)n * sizeof(W));
+    group->count = count;
+    for (ptrdiff_t k = 0; k < count; k++)
+        FN(back_begin)(back, &group->rows[k], first + k);
 }
 
-/* WIDTH cells of dx from j on, not yet stored. */
-OP void FN(back_make)(V dx[2], const Backward *back, const FN(Back) *row, const FN(BackScale) *scale, W *dgamma,
-                      W *dbeta, ptrdiff_t j)
+/* What to ask for beside a stretch that ends at `end`: the row's next one, or the first of a row to come. */
+OP void FN(back_look_ahead)(const Backward *back, FN(Back) *row, ptrdiff_t end, ptrdiff_t rows)
 {
-    const W *gamma = back->gamma;
-    V x[2];
-    FN(back_read)(x, row->x + j);
-    FN(back_read)(dx, row->dy + j);
-    FN(back_scale)(dx, x, gamma ? gamma + j : NULL, dgamma + j, dbeta + j, scale);
+    const ptrdiff_t cells = end < back->d ? end : 0, more = end < back->d ? 0 : rows;
+    row->next_x = (const T *)((const char *)row->x + more * back->x.stride) + cells;
+    row->next_dy = (const T *)((const char *)row->dy + more * back->dy.stride) + cells;
 }
 
-/* A whole line of dx at once: a line that is written past the cache bit by bit is a slow one. */
-OP void FN(back_line)(T *to, const V *dx, const int stream)
+/* Writes one group and sums another, stretch by stretch. */
+OP void FN(back_turn)(const Backward *back, FN(BackGroup) *out_group, FN(BackGroup) *in_group, ptrdiff_t ahead, W *sums,
+                      const int stream)
 {
-    for (int k = 0; k < LINE / OF(LANES); k++)
-        if (stream)
-            FN(stream)(to + k * OF(LANES), dx[k]);
-        else
-            FN(store)(to + k * OF(LANES), dx[k]);
-}
-
-/* Writes a row, and asks for the one that follows, of which the last has none. */
-OP void FN(back_write)(const Backward *back, const FN(Back) *row, const FN(BackScale) *scale, W *dgamma, W *dbeta,
-                       const int is_last, const int stream)
-{
-    const ptrdiff_t d = back->d, x_ahead = is_last ? 0 : back->x.stride, dy_ahead = is_last ? 0 : back->dy.stride;
-    ptrdiff_t j = 0, before = stream ? (ptrdiff_t)(-(uintptr_t)row->dx % 64 / sizeof(T)) : 0, n;
-    for (before = before < d ? before : d; j < before; j += n) {
-        n = before - j < WIDTH ? before - j : WIDTH - 1;
-        FN(back_write_part)(back, row, scale, dgamma, dbeta, j, n);
+    const ptrdiff_t d = back->d, step = FN(back_stretch)(d);
+    for (ptrdiff_t k = 0; k < out_group->count; k++)
+        if (!out_group->rows[k].fits)
+            FN(back_wide)(back, &out_group->rows[k], NULL);
+    for (ptrdiff_t j = 0; j < d; j += step) {
+        const ptrdiff_t end = least(j + step, d);
+        for (ptrdiff_t k = 0; k < in_group->count || k < out_group->count; k++) {
+            FN(Back) *in = k < in_group->count ? &in_group->rows[k] : NULL;
+            const FN(Back) *out = k < out_group->count && out_group->rows[k].fits ? &out_group->rows[k] : NULL;
+            if (in)
+                FN(back_look_ahead)(back, in, end, ahead);
+            if (in && out)
+                FN(back_walk)(back, out, in, j, end, sums, stream);
+            else if (in)
+                FN(back_walk)(back, NULL, in, j, end, sums, stream);
+            else if (out)
+                FN(back_walk)(back, out, NULL, j, end, sums, stream);
+            if (in && k && end == d)
+                FN(back_settle)(back, in - 1);
+        }
     }
-    for (; j + LINE <= d; j += LINE) {
-        V dx[LINE / OF(LANES)];
-        __builtin_prefetch((const char *)(row->x + j) + x_ahead, 0, 2);
-        __builtin_prefetch((const char *)(row->dy + j) + dy_ahead, 0, 2);
-        for (int k = 0; k < LINE / WIDTH; k++)
-            FN(back_make)(dx + 2 * k, back, row, scale, dgamma, dbeta, j + k * WIDTH);
-        FN(back_line)(row->dx + j, dx, stream);
-    }
-    for (; j < d; j += n) {
-        n = d - j < WIDTH ? d - j : WIDTH - 1;
-        FN(back_write_part)(back, row, scale, dgamma, dbeta, j, n);
-    }
+    if (in_group->count)
+        FN(back_settle)(back, &in_group->rows[in_group->count - 1]);
 }
 
-/* A guess of the mean: that of the first eight cells, exactly x where x is constant. */
-static ISA W FN(back_pivot)(const Backward *back, const FN(Back) *row)
+static ISA int FN(back_all_fit)(const FN(BackGroup) *group)
 {
-    W first = FN(widen)(row->x[0]), more = 0;
-    if (!back->center)
-        return 0;
-    for (ptrdiff_t k = 1; k < 8 && k < back->d; k++)
-        more += (FN(widen)(row->x[k]) - first) / 8;
-    return first + more;
+    int all = 1;
+    for (ptrdiff_t k = 0; k < group->count; k++)
+        all &= group->rows[k].fits;
+    return all;
 }
 
-/* Whether the sums are in W's range and K near the mean; `far` is how far where it is not. */
-static int FN(back_solve)(const Backward *back, const FN(BackSums) *sums, FN(BackScale) *scale, double *far)
+/* Adds what rows first to last - 1 brought to the block's sums, and forgets it; in float64 again, where it is too large
+ * for W or not all of them were added.
+ */
+static ISA void FN(back_keep)(const Backward *back, W *sums, double *kept, ptrdiff_t first, ptrdiff_t last, int all)
 {
-    const double d = (double)back->d, delta = back->center ? total(sums->c) / d : 0;
-    const double around = total(sums->squares) / d, variance = around - delta * delta;
-    const double v = variance + back->eps, r = 1 / sqrt(v), g = total(sums->g) / d;
-    const double along = (total(sums->products) / d - delta * g) * r;
-
-    *far = delta * delta <= variance ? 0 : delta;
-    scale->mean = (W)(sums->pivot + delta);
-    scale->r = (W)r;
-    scale->rest = (W)((scale->mean - sums->pivot - delta) * r);
-    scale->level = back->center ? (W)g : 0;
-    scale->along = (W)along;
-    return *far == 0 && around <= OF(LARGEST) && v >= OF(SMALLEST) && v <= OF(LARGEST) && fabs(g) <= OF(LARGEST) &&
-           fabs(along) <= OF(LARGEST);
-}
-
-static ISA int FN(back_settle)(const Backward *back, const FN(Back) *row, FN(BackScale) *scale)
-{
-    FN(BackSums) sums = {.pivot = FN(back_pivot)(back, row)};
-    double far;
-    FN(back_sums)(back, row, &sums);
-    if (FN(back_solve)(back, &sums, scale, &far))
-        return 1;
-    if (far == 0)
-        return 0;
-    sums = (FN(BackSums)){.pivot = (W)(sums.pivot + far)};
-    FN(back_sums)(back, row, &sums);
-    return FN(back_solve)(back, &sums, scale, &far);
-}
-
-/* A row whose sums overflow or vanish in W, or that holds a NaN: in float64, x scaled by a power of two. */
-static void FN(back_wide)(const Backward *back, const FN(Back) *row, W *dgamma, W *dbeta)
-{
-    const ptrdiff_t d = back->d;
-    const double first = back->center ? FN(widen)(row->x[0]) : 0;
-    double largest = sqrt(back->eps), sum = 0, squares = 0, level = 0, along = 0;
+    const ptrdiff_t d = back->d, lines = backward_lines(d);
+    const W *dbeta = sums + lines;
     for (ptrdiff_t j = 0; j < d; j++)
-        largest = fmax(largest, fabs((double)FN(widen)(row->x[j])));
-    const double scale = power_below(1 / largest);
-    for (ptrdiff_t j = 0; j < d; j++)
-        sum += FN(widen)(row->x[j]) * scale - first * scale;
-    const double mean = back->center ? sum / (double)d : 0;
-    for (ptrdiff_t j = 0; j < d; j++) {
-        double c = FN(widen)(row->x[j]) * scale - first * scale - mean, g = FN(gradient)(back, row, j);
-        squares += c * c;
-        level += g / (double)d;
-        along += g / (double)d * c;
-    }
-    const double r = 1 / sqrt(squares / (double)d + scaled_eps(back->eps, scale));
-    for (ptrdiff_t j = 0; j < d; j++) {
-        double xhat = (FN(widen)(row->x[j]) * scale - first * scale - mean) * r;
-        double g = FN(gradient)(back, row, j) - (back->center ? level : 0);
-        dgamma[j] += (W)(FN(widen)(row->dy[j]) * xhat);
-        dbeta[j] += FN(widen)(row->dy[j]);
-        row->dx[j] = FN(narrow)((W)((g - xhat * (along * r)) * r * scale));
-    }
-}
-
-/* Adds what some rows brought to the block's sums, and forgets it. */
-static ISA void FN(back_keep)(const Backward *back, W *sums, double *kept)
-{
-    for (ptrdiff_t j = 0; j < 2 * back->d; j++) {
+        all &= fabs((double)sums[j]) <= OF(LARGEST) && fabs((double)dbeta[j]) <= OF(LARGEST);
+    for (ptrdiff_t j = 0; all && j < d; j++) {
         kept[j] += sums[j];
-        sums[j] = 0;
+        kept[d + j] += dbeta[j];
     }
+    for (ptrdiff_t i = first; !all && i < last; i++) {
+        FN(Back) row;
+        FN(back_begin)(back, &row, i);
+        FN(back_wide)(back, &row, kept);
+    }
+    memset(sums, 0, 2 * (size_t)lines * sizeof *sums);
+}
+
+OP void FN(back_turns)(const Backward *back, ptrdiff_t first, ptrdiff_t last, W *sums, double *kept, const int stream)
+{
+    const ptrdiff_t bytes = 2 * back->d * (ptrdiff_t)sizeof(T), most = rows_together(bytes);
+    const ptrdiff_t ahead = rows_ahead(bytes, most);
+    FN(BackGroup) groups[3], *out = &groups[0], *in = &groups[1], *after = &groups[2];
+    ptrdiff_t written = first, since = first, begun = first;
+    int all = 1;
+    out->count = in->count = 0;
+    do {
+        FN(back_turn)(back, out, in, ahead, sums, stream);
+        all &= FN(back_all_fit)(out);
+        written += out->count;
+        if (written - since >= ROWS_TOGETHER || written == last) {
+            FN(back_keep)(back, sums, kept, since, written, all);
+            since = written;
+            all = 1;
+        }
+        FN(back_begin_group)(back, after, begun, least(most, last - begun));
+        begun += after->count;
+        FN(BackGroup) *const free = out;
+        out = in, in = after, after = free;
+    } while (out->count || in->count);
 }
 
 static ISA void FN(backward)(const Backward *back, ptrdiff_t block)
@@ -289,32 +216,17 @@ static ISA void FN(backward)(const Backward *back, ptrdiff_t block)
     const ptrdiff_t first = back->count / blocks * block + back->count % blocks * block / blocks;
     const ptrdiff_t last = back->count / blocks * (block + 1) + back->count % blocks * (block + 1) / blocks;
     double *kept = back->sums + 2 * d * block;
-    W *sums = (W *)back->scratch + 2 * d * block;
+    W *sums = (W *)back->scratch + 2 * backward_lines(d) * block;
 
-    memset(kept, 0, 2 * (size_t)d * sizeof(double));
-    memset(sums, 0, 2 * (size_t)d * sizeof(W));
-    for (ptrdiff_t i = first; i < last; i++) {
-        FN(Back) row = FN(back_at)(back, i);
-        FN(BackScale) scale;
-        if (!FN(back_settle)(back, &row, &scale))
-            FN(back_wide)(back, &row, sums, sums + d);
-        else if (back->stream)
-            FN(back_write)(back, &row, &scale, sums, sums + d, i == last - 1, 1);
-        else
-            FN(back_write)(back, &row, &scale, sums, sums + d, i == last - 1, 0);
-        if ((i - first) % ROWS_TOGETHER == ROWS_TOGETHER - 1 || i == last - 1)
-            FN(back_keep)(back, sums, kept);
-    }
-    if (back->stream)
+    memset(kept, 0, 2 * (size_t)d * sizeof *kept);
+    memset(sums, 0, 2 * (size_t)backward_lines(d) * sizeof *sums);
+    if (back->stream) {
+        FN(back_turns)(back, first, last, sums, kept, 1);
         fence();
+    } else
+        FN(back_turns)(back, first, last, sums, kept, 0);
 }
 
-#undef FN
-#undef OF
-#undef V
-#undef WIDTH
-#undef LINE
-#undef EACH
-#undef KIND
-#undef T
-#undef W
+#undef SUMS
+#undef PERIOD
+#include "blocks_end.h"

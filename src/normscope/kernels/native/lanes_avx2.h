@@ -10,6 +10,7 @@ enum { LANES_float = 8, LANES_double = 4 };
 
 OP V_float set_float(float a) { return _mm256_set1_ps(a); }
 OP V_float get_float(const float *a) { return _mm256_loadu_ps(a); }
+OP void put_float(float *to, V_float a) { _mm256_storeu_ps(to, a); }
 OP V_float add_float(V_float a, V_float b) { return _mm256_add_ps(a, b); }
 OP V_float sub_float(V_float a, V_float b) { return _mm256_sub_ps(a, b); }
 OP V_float mul_float(V_float a, V_float b) { return _mm256_mul_ps(a, b); }
@@ -24,24 +25,18 @@ OP V_double mul_double(V_double a, V_double b) { return _mm256_mul_pd(a, b); }
 OP V_double fma_double(V_double a, V_double b, V_double c) { return _mm256_fmadd_pd(a, b, c); }
 
 OP V_float load_float32(const float *a) { return get_float(a); }
-OP void store_float32(float *to, V_float a) { _mm256_storeu_ps(to, a); }
 OP V_float round_float32(V_float a) { return a; }
-OP void stream_float32(float *to, V_float a) { _mm256_stream_ps(to, a); }
-OP void store2_float32(float *to, V_float a, V_float b) { store_float32(to, a), store_float32(to + 8, b); }
-OP void stream2_float32(float *to, V_float a, V_float b) { stream_float32(to, a), stream_float32(to + 8, b); }
+OP void store2_float32(float *to, V_float a, V_float b) { put_float(to, a), put_float(to + 8, b); }
+OP void stream2_float32(float *to, V_float a, V_float b) { _mm256_stream_ps(to, a), _mm256_stream_ps(to + 8, b); }
 
 OP V_double load_float64(const double *a) { return get_double(a); }
-OP void store_float64(double *to, V_double a) { put_double(to, a); }
 OP V_double round_float64(V_double a) { return a; }
-OP void stream_float64(double *to, V_double a) { _mm256_stream_pd(to, a); }
-OP void store2_float64(double *to, V_double a, V_double b) { store_float64(to, a), store_float64(to + 4, b); }
-OP void stream2_float64(double *to, V_double a, V_double b) { stream_float64(to, a), stream_float64(to + 4, b); }
+OP void store2_float64(double *to, V_double a, V_double b) { put_double(to, a), put_double(to + 4, b); }
+OP void stream2_float64(double *to, V_double a, V_double b) { _mm256_stream_pd(to, a), _mm256_stream_pd(to + 4, b); }
 
 OP __m128i half_of(V_float a) { return _mm256_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT); }
 OP V_float load_float16(const uint16_t *a) { return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)a)); }
 OP V_float round_float16(V_float a) { return _mm256_cvtph_ps(half_of(a)); }
-OP void store_float16(uint16_t *to, V_float a) { _mm_storeu_si128((__m128i *)to, half_of(a)); }
-OP void stream_float16(uint16_t *to, V_float a) { _mm_stream_si128((__m128i *)to, half_of(a)); }
 OP __m256i halves_of(V_float a, V_float b) { return _mm256_set_m128i(half_of(b), half_of(a)); }
 OP void store2_float16(uint16_t *to, V_float a, V_float b) { _mm256_storeu_si256((__m256i *)to, halves_of(a, b)); }
 OP void stream2_float16(uint16_t *to, V_float a, V_float b) { _mm256_stream_si256((__m256i *)to, halves_of(a, b)); }
@@ -67,8 +62,6 @@ OP V_float load_bfloat16(const uint16_t *a)
     return _mm256_castsi256_ps(_mm256_slli_epi32(bits, 16));
 }
 OP V_float round_bfloat16(V_float a) { return _mm256_castsi256_ps(_mm256_slli_epi32(brains_of(a), 16)); }
-OP void store_bfloat16(uint16_t *to, V_float a) { _mm_storeu_si128((__m128i *)to, brain_of(a)); }
-OP void stream_bfloat16(uint16_t *to, V_float a) { _mm_stream_si128((__m128i *)to, brain_of(a)); }
 OP __m256i both_brains_of(V_float a, V_float b)
 {
     __m256i mixed = _mm256_packus_epi32(brains_of(a), brains_of(b));

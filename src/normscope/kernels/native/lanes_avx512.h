@@ -10,6 +10,7 @@ enum { LANES_float = 16, LANES_double = 8 };
 
 OP V_float set_float(float a) { return _mm512_set1_ps(a); }
 OP V_float get_float(const float *a) { return _mm512_loadu_ps(a); }
+OP void put_float(float *to, V_float a) { _mm512_storeu_ps(to, a); }
 OP V_float add_float(V_float a, V_float b) { return _mm512_add_ps(a, b); }
 OP V_float sub_float(V_float a, V_float b) { return _mm512_sub_ps(a, b); }
 OP V_float mul_float(V_float a, V_float b) { return _mm512_mul_ps(a, b); }
@@ -17,6 +18,7 @@ OP V_float fma_float(V_float a, V_float b, V_float c) { return _mm512_fmadd_ps(a
 
 OP V_double set_double(double a) { return _mm512_set1_pd(a); }
 OP V_double get_double(const double *a) { return _mm512_loadu_pd(a); }
+OP void put_double(double *to, V_double a) { _mm512_storeu_pd(to, a); }
 OP V_double add_double(V_double a, V_double b) { return _mm512_add_pd(a, b); }
 OP V_double sub_double(V_double a, V_double b) { return _mm512_sub_pd(a, b); }
 OP V_double mul_double(V_double a, V_double b) { return _mm512_mul_pd(a, b); }
@@ -26,12 +28,12 @@ OP __m512i line_of(__m256i low, __m256i high) { return _mm512_inserti64x4(_mm512
 
 OP V_float load_float32(const float *a) { return get_float(a); }
 OP V_float round_float32(V_float a) { return a; }
-OP void store2_float32(float *to, V_float a, V_float b) { _mm512_storeu_ps(to, a), _mm512_storeu_ps(to + 16, b); }
+OP void store2_float32(float *to, V_float a, V_float b) { put_float(to, a), put_float(to + 16, b); }
 OP void stream2_float32(float *to, V_float a, V_float b) { _mm512_stream_ps(to, a), _mm512_stream_ps(to + 16, b); }
 
 OP V_double load_float64(const double *a) { return get_double(a); }
 OP V_double round_float64(V_double a) { return a; }
-OP void store2_float64(double *to, V_double a, V_double b) { _mm512_storeu_pd(to, a), _mm512_storeu_pd(to + 8, b); }
+OP void store2_float64(double *to, V_double a, V_double b) { put_double(to, a), put_double(to + 8, b); }
 OP void stream2_float64(double *to, V_double a, V_double b) { _mm512_stream_pd(to, a), _mm512_stream_pd(to + 8, b); }
 
 OP __m256i half_of(V_float a) { return _mm512_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
@@ -69,12 +71,12 @@ OP void flush_float(double to[8], const V_float a[2])
 {
     __m512d both = _mm512_castps_pd(add_float(a[0], a[1]));
     __m256 low = _mm256_castpd_ps(_mm512_castpd512_pd256(both)), high = _mm256_castpd_ps(_mm512_extractf64x4_pd(both, 1));
-    _mm512_storeu_pd(to, add_double(get_double(to), _mm512_cvtps_pd(_mm256_add_ps(low, high))));
+    put_double(to, add_double(get_double(to), _mm512_cvtps_pd(_mm256_add_ps(low, high))));
 }
 
 OP void flush_double(double to[8], const V_double a[2])
 {
-    _mm512_storeu_pd(to, add_double(get_double(to), add_double(a[0], a[1])));
+    put_double(to, add_double(get_double(to), add_double(a[0], a[1])));
 }
 
 OP void fence(void) { _mm_sfence(); }

@@ -22,6 +22,11 @@ OP V OF(get)(const W *a)
     return to;
 }
 
+OP void OF(put)(W *to, V a)
+{
+    memcpy(to, &a, sizeof a);
+}
+
 OP V OF(add)(V a, V b)
 {
     for EACH

@@ -17,11 +17,6 @@ OP void FN(store)(T *to, V a)
         to[k] = FN(narrow)(a.at[k]);
 }
 
-OP void FN(stream)(T *to, V a)
-{
-    FN(store)(to, a);
-}
-
 OP void FN(store2)(T *to, V a, V b)
 {
     FN(store)(to, a);

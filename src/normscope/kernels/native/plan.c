@@ -47,7 +47,7 @@ static const struct {
     int streams;
 } SETS[] = {
 #ifdef __x86_64__
-    {"avx512", "the processor has AVX-512", avx512_works, avx512_rows, avx2_backward, 1},
+    {"avx512", "the processor has AVX-512", avx512_works, avx512_rows, avx512_backward, 1},
     {"avx2", "the processor has AVX2, FMA and F16C", avx2_works, avx2_rows, avx2_backward, 1},
 #endif
     {"portable", "no faster instructions are known for this processor", portable_works, portable_rows, portable_backward, 0},

@@ -66,18 +66,10 @@ static ISA void FN(begin)(const Norm *norm, FN(Row) *row, ptrdiff_t i)
 
 OP void FN(read_block)(V to[VECTORS], const FN(Row) *row, ptrdiff_t j, const int adds)
 {
-    for EACH(k)
-        to[k] = FN(load)(row->x + j + k * OF(LANES));
+    FN(load_block)(to, row->x + j);
     if (adds)
         for EACH(k)
             to[k] = FN(round)(OF(add)(to[k], FN(load)(row->residual + j + k * OF(LANES))));
-}
-
-OP void FN(fetch_block)(const T *at, const int cache)
-{
-    __builtin_prefetch(at, 0, cache);
-    if (BLOCK * sizeof(T) > 64)
-        __builtin_prefetch((const char *)at + 64, 0, cache);
 }
 
 /* Beside the block at j, which began `since` cells ago: asks memory for a block of what is next, and the second cache
@@ -126,15 +118,6 @@ OP void FN(scale_block)(V x[VECTORS], const W *gamma, const W *beta, FN(Scale) b
         V c = OF(sub)(x[k], by.mean), xhat = OF(fma)(c, by.r, OF(fma)(c, by.more, by.rest));
         x[k] = OF(fma)(xhat, OF(get)(gamma + k * OF(LANES)), OF(get)(beta + k * OF(LANES)));
     }
-}
-
-OP void FN(write_block)(T *to, const V a[VECTORS], const int streams)
-{
-    for (int k = 0; k < VECTORS; k += 2)
-        if (streams)
-            FN(stream2)(to + k * OF(LANES), a[k], a[k + 1]);
-        else
-            FN(store2)(to + k * OF(LANES), a[k], a[k + 1]);
 }
 
 /* Normalizes n < BLOCK cells from j on, at an end of the row: as part of the first or the last whole block. */

@@ -4,13 +4,9 @@
  * at the same time. A few rows go together, a stretch of each at a time, so that gamma and beta stay in the first cache.
  * Which lane a cell goes to depends on its place in the row alone: every way through gives the same bits.
  */
-#define FN(name) PASTE(name, KIND)
-#define OF(name) PASTE(name, W)
-#define V OF(V)
-#define BLOCK OF(BLOCK)
+#include "blocks.h"
+
 #define PAIR (2 * BLOCK)
-#define VECTORS (BLOCK / OF(LANES))
-#define EACH(k) (int k = 0; k < VECTORS; k++)
 
 #include "row.h"
 
@@ -100,7 +96,7 @@ static void FN(write_wide)(const Norm *norm, const FN(Row) *row)
     double largest = sqrt(norm->eps), sum = 0, squares = 0;
     for (ptrdiff_t j = 0; j < norm->d; j++)
         largest = fmax(largest, fabs((double)FN(cell)(row, j)));
-    const double scale = power_below(1 / largest);
+    const double scale = scale_for(largest);
     for (ptrdiff_t j = 0; j < norm->d; j++)
         sum += FN(cell)(row, j) * scale - first * scale;
     const double mean = norm->center ? sum / (double)norm->d : 0;
@@ -195,13 +191,5 @@ static ISA void FN(rows)(const Norm *norm, ptrdiff_t first, ptrdiff_t last)
         fence();
 }
 
-#undef FN
-#undef OF
-#undef V
-#undef BLOCK
-#undef VECTORS
 #undef PAIR
-#undef EACH
-#undef KIND
-#undef T
-#undef W
+#include "blocks_end.h"

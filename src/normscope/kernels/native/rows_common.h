@@ -65,13 +65,13 @@ static inline double total(const double a[8])
     return ((a[0] + a[4]) + (a[2] + a[6])) + ((a[1] + a[5]) + (a[3] + a[7]));
 }
 
-/* A power of two, so that scaling by it rounds nothing; 1 for what is no number. */
-static inline double power_below(double a)
+/* What brings the largest of some numbers near 1: a power of two, so that it rounds nothing; 1 for an infinity or NaN. */
+static inline double scale_for(double largest)
 {
     int exponent;
-    if (!(a > 0 && a <= DBL_MAX))
+    if (!(largest <= DBL_MAX))
         return 1;
-    frexp(a, &exponent);
+    frexp(fmin(1 / largest, DBL_MAX), &exponent); /* of a subnormal number, 1 / largest is infinite */
     return ldexp(1, exponent - 1);
 }
 
