@@ -15,13 +15,14 @@ static int take(Call *call, int which, PyObject *array)
     return view_take(&call->views[which], array, which >= OUT);
 }
 
-/* The storage that a view's format names, or -1; a bfloat16 comes as 16-bit integers. */
+/* The storage that a view's format names, or -1; a bfloat16 may come as 16-bit integers, where that is said. */
 static int storage_of(const View *view, int brain)
 {
     switch (view->format) {
     case 'f': return FLOAT32;
     case 'd': return FLOAT64;
     case 'e': return FLOAT16;
+    case BRAIN_FORMAT: return BFLOAT16;
     case 'H': return brain ? BFLOAT16 : -1;
     default: return -1;
     }
@@ -119,15 +120,20 @@ static int call_check(Call *call)
 /* Gamma or beta as the rows compute: 16 bits are widened, and a NaN that rounding to bfloat16 would lose is quieted. */
 static void widen(float *to, const View *view, ptrdiff_t d)
 {
-    const int storage = storage_of(view, 1);
-    for (ptrdiff_t j = 0; j < d; j++) {
-        if (storage == FLOAT32) {
-            float value = ((const float *)view->at)[j];
-            to[j] = value == value ? value : float_of(0x7fc00000);
-        } else {
-            uint16_t stored = ((const uint16_t *)view->at)[j];
-            to[j] = storage == FLOAT16 ? from_float16(stored) : from_bfloat16(stored);
-        }
+    const float *floats = (const float *)view->at;
+    const uint16_t *halves = (const uint16_t *)view->at;
+    switch (storage_of(view, 1)) {
+    case FLOAT32:
+        for (ptrdiff_t j = 0; j < d; j++)
+            to[j] = floats[j] == floats[j] ? floats[j] : float_of(0x7fc00000);
+        break;
+    case FLOAT16:
+        for (ptrdiff_t j = 0; j < d; j++)
+            to[j] = from_float16(halves[j]);
+        break;
+    default:
+        for (ptrdiff_t j = 0; j < d; j++)
+            to[j] = from_bfloat16(halves[j]);
     }
 }
 

@@ -27,17 +27,32 @@ static PyObject *empty_like;
 
 static Py_ssize_t itemsize_of(char format)
 {
-    return format == 'd' ? 8 : format == 'f' ? 4 : format == 'e' || format == 'H' ? 2 : 0;
+    return format == 'd' ? 8 : format == 'f' ? 4 : format == 'e' || format == 'H' || format == BRAIN_FORMAT ? 2 : 0;
+}
+
+/* Whether cells are ml_dtypes' bfloat16; where it was not imported, none are. */
+static int is_bfloat16(const PyTypeObject *type_of_cells)
+{
+    static PyObject *known;
+    if (!known) {
+        PyObject *name = PyUnicode_InternFromString("ml_dtypes"), *module = name ? PyImport_GetModule(name) : NULL;
+        known = module ? PyObject_GetAttrString(module, "bfloat16") : NULL;
+        Py_XDECREF(module);
+        Py_XDECREF(name);
+        PyErr_Clear();
+    }
+    return known && (const PyObject *)type_of_cells == known;
 }
 
 static int take_head(View *view, const Array *array, int writable)
 {
     const Dtype *dtype = array->dtype;
-    if (dtype->byteorder != '=' || !itemsize_of(dtype->type) || (writable && !(array->flags & WRITABLE)))
+    const char format = dtype->kind == 'V' && is_bfloat16(dtype->type_of_cells) ? BRAIN_FORMAT : dtype->type;
+    if (dtype->byteorder != '=' || !itemsize_of(format) || (writable && !(array->flags & WRITABLE)))
         return 0;
     *view = (View){.at = array->data, .ndim = array->ndim, .shape = array->shape, .strides = array->strides};
-    view->itemsize = itemsize_of(dtype->type);
-    view->format = dtype->type;
+    view->itemsize = itemsize_of(format);
+    view->format = format;
     return 1;
 }
 

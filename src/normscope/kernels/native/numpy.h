@@ -4,13 +4,15 @@
 
 #include "python.h"
 
+enum { BRAIN_FORMAT = 1 }; /* bfloat16, which has no letter */
+
 /* An array's cells: where they are, how they lie, what they are. */
 typedef struct {
     char *at; /* NULL: nothing was taken */
     int ndim;
     const Py_ssize_t *shape, *strides;
     Py_ssize_t itemsize;
-    char format; /* as in Python's struct module; 0 for anything but one native number */
+    char format; /* as in Python's struct module, or BRAIN_FORMAT; 0 for anything but one native number */
     Py_buffer *buffer; /* to be given back; NULL for one of NumPy's arrays */
 } View;
 

@@ -33,13 +33,13 @@ static inline uint16_t to_bfloat16(float value)
     return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
-/* A multiplication moves the exponent's bias from 15 to 127, subnormals included. */
+/* A multiplication moves the exponent's bias from 15 to 127, subnormals included; it takes what is no number for 65536
+ * or more, whose exponent then still has to grow. No branch: a loop becomes vectors. */
 static inline float from_float16(uint16_t stored)
 {
     uint32_t sign = (uint32_t)(stored & 0x8000) << 16, magnitude = stored & 0x7fff;
-    if (magnitude >= 0x7c00)
-        return float_of(sign | 0x7f800000 | (magnitude & 0x3ff) << 13);
-    return float_of(sign | bits_of(float_of(magnitude << 13) * 0x1p112f));
+    uint32_t grown = (uint32_t)(magnitude >= 0x7c00) * (0x7f800000 - 0x47800000);
+    return float_of(sign | (bits_of(float_of(magnitude << 13) * 0x1p112f) + grown));
 }
 
 /* To nearest, ties to even. */
