@@ -92,7 +92,8 @@ def _parameter(x: Array, name: str, values: Any) -> Array | None:
         raise DtypeError(f"{name} has dtype {array.dtype}; real numbers are needed")
     narrow = x.dtype.itemsize == 2 and array.dtype.name != x.dtype.name
     kept = np.dtype(np.float32) if narrow else x.dtype.newbyteorder("=")
-    return np.require(array, kept, ["C_CONTIGUOUS", "ALIGNED"])
+    with np.errstate(over="ignore"):
+        return np.require(array, kept, ["C_CONTIGUOUS", "ALIGNED"])
 
 
 def _check_output(x: Array, name: str, array: Any) -> None:
