@@ -1,15 +1,19 @@
 """docs/performance.md and its plot: `python tools/performance_doc.py` measures on this machine and writes both.
 
-It takes some minutes, on a machine that does nothing else. No test compares the figures; one reads the page's form.
+It takes some minutes, on a machine that does nothing else: everything is measured RUNS times over, and a figure is the
+median of them. No test compares the figures; one reads the page's form.
 """
 
 import json
 import re
 import subprocess
 import sys
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from statistics import median
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
@@ -17,6 +21,7 @@ sys.path.insert(0, str(ROOT))
 from benchmarks.kernels import ORACLE, figures  # noqa: E402
 from benchmarks.table import Figure, Missing  # noqa: E402
 
+RUNS = 5
 PAGE = ROOT / "docs" / "performance.md"
 PLOT = ROOT / "docs" / "performance.svg"
 MEASURE = "import sys; from normscope.interfaces.cli import main; sys.exit(main(sys.argv[1:]))"
@@ -28,7 +33,8 @@ Written by `python tools/performance_doc.py`, which measured all of it on one ma
 A fused norm reads x once and writes y once, and so does a copy of x. The yardstick is a streaming copy (non-temporal
 stores) by the same threads in the same run; in cache, which such stores would leave, the faster of a streaming and a
 plain copy. Every ratio is of medians of samples taken in turn; those in which the system took the processor away are
-dropped. Under "reached", "goal" means the goal, "floor" only the floor, and MISSED neither.
+dropped. The whole table was measured {runs} times: "measured" is the median, "between" the lowest and the highest.
+Under "reached", "goal" means the goal, "floor" only the floor, and MISSED neither.
 
 Where nothing else is said, y is written into an array that is there already, and PyTorch's memory is kept between
 calls, so that no engine waits for fresh pages; "as called" leaves PyTorch as it comes: it allocates y in each call.
@@ -41,48 +47,70 @@ SECTIONS = {
     "A call": r"layer_norm with out=",
 }
 LIMITS = {
-    r"copy: 512 x 12288": "a row with gamma and beta is 144 KiB, beyond the first level of cache, and is read twice.",
-    r"copy: .*, 1 thread$": "one core cannot hide all of the arithmetic behind its waiting for memory.",
-    r"copy: 96 x": "in cache nothing waits for memory: a row is read twice where a copy reads it once, and a call has "
-    "its overhead.",
-    r"copy: ": "the arithmetic that waiting for memory does not hide.",
-    r"layer_norm_backward": "dy and x are read twice, and three results written; PyTorch waits for the same memory.",
-    r"float16|bfloat16": "half the bytes a cell and as much arithmetic: widening and rounding take the time.",
-    r"one row": "what is left is Python's own cost of a call with keywords.",
+    r"copy: 96 x": "In cache nothing waits for memory: a row is read twice where a copy reads it once, gamma and beta "
+    "with it, and a call has its overhead.",
+    r"copy: .*, 1 thread$": "One thread cannot hide all of the arithmetic behind its waiting for memory: a cell is "
+    "read from memory and once more from cache, and ten operations are done on it.",
+    r"copy: ": "What waiting for memory does not hide: the arithmetic, and gamma and beta, which are read from cache.",
+    r"layer_norm_backward": "dy and x are read twice, and dx, dgamma and dbeta written; PyTorch waits for the same "
+    "memory.",
+    r"float16|bfloat16": "Half the bytes of a cell and as much arithmetic: widening and rounding take the time.",
+    r"one row": "What is left is Python's own cost of a call with keywords.",
     r"as called": "PyTorch's time is that of the system's fresh pages, and depends on the system.",
-    r"PyTorch|ONNX Runtime": "the other engine is that near to the copy, beyond which nothing goes.",
+    r"PyTorch|ONNX Runtime": "The other engine's distance from the copy leaves no more room, or ours does: see above.",
 }
 
 Row = Figure | Missing
 
 
-def page(rows: Sequence[Row], measured: dict[str, Any]) -> str:
-    """The whole page, from the rows of the benchmark and the JSON of `normscope measure`."""
+def page(runs: Sequence[Sequence[Row]], measured: dict[str, Any]) -> str:
+    """The whole page, from the rows of each run of the benchmark and the JSON of `normscope measure`."""
     from normscope.interfaces import machine
 
-    parts = [HEAD.format(machine=machine.written(measured["machine"]))]
+    told = [Told.of(rows) for rows in zip(*runs, strict=True)]
+    parts = [HEAD.format(machine=machine.written(measured["machine"]), runs=len(runs))]
     for title, pattern in SECTIONS.items():
-        chosen = [row for row in rows if re.match(pattern, row.what)]
+        chosen = [each for each in told if re.match(pattern, each.row.what)]
         parts.append(f"## {title}\n\n{_table(chosen)}")
-    return "\n".join([*parts, _limits(rows), _measured(measured)])
+    return "\n".join([*parts, _limits([each.row for each in told]), _measured(measured)])
 
 
-def _table(rows: Iterable[Row]) -> str:
-    lines = ["| what | measured | floor | goal | reached |", "|---|---:|---:|---:|---|"]
-    for row in rows:
+class Told(NamedTuple):
+    """A row of the page: the median of several runs, and the figures between which they were."""
+
+    row: Row
+    between: str
+
+    @classmethod
+    def of(cls, rows: Sequence[Row]) -> "Told":
+        """From the same row of every run."""
+        figures = [row for row in rows if isinstance(row, Figure)]
+        if not figures:
+            return cls(rows[0], "")
+        values = [row.measured for row in figures]
+        return cls(replace(figures[0], measured=median(values)), f"{min(values):.3g} – {max(values):.3g}")
+
+
+def _table(rows: Iterable[Told]) -> str:
+    lines = ["| what | measured | between | floor | goal | reached |", "|---|---:|---:|---:|---:|---|"]
+    for row, between in rows:
         if isinstance(row, Missing):
-            lines.append(f"| {row.what} | not measured | | | {row.why} |")
+            lines.append(f"| {row.what} | not measured | | | | {row.why} |")
             continue
         sign = "≥" if row.more else "≤"
         marks = ["" if mark is None else f"{sign} {mark:g}" for mark in (row.floor, row.goal)]
-        lines.append(f"| {row.what} | {row.measured:.3g} {row.unit} | {marks[0]} | {marks[1]} | {row.verdict} |")
+        figure = f"{row.measured:.3g} {row.unit}"
+        lines.append(f"| {row.what} | {figure} | {between} | {marks[0]} | {marks[1]} | {row.verdict} |")
     return "\n".join(lines) + "\n"
 
 
 def _limits(rows: Sequence[Row]) -> str:
-    """A line for every goal that is not reached: what limits it."""
-    short = [row for row in rows if isinstance(row, Figure) and not row.reaches(row.goal)]
-    lines = [f"* {row.what}: {limit(row.what)}" for row in short] or ["Every goal is reached."]
+    """What limits the rows whose goal is not reached, each reason with its rows."""
+    short = defaultdict(list)
+    for row in rows:
+        if isinstance(row, Figure) and not row.reaches(row.goal):
+            short[limit(row.what)].append(row.what)
+    lines = [f"* {why} ({'; '.join(names)})" for why, names in short.items()] or ["Every goal is reached."]
     return "## Goals not reached, and what limits them\n\n" + "\n".join(lines) + "\n"
 
 
@@ -110,11 +138,13 @@ def main() -> None:
     python = str(ORACLE) if ORACLE.exists() else sys.executable
     command = [python, "-c", MEASURE, "measure", "--shape", "16,1024,768", "--json", "--plot", str(PLOT)]
     measured = json.loads(subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout)
-    rows = []
-    for row in figures():
-        print(row, flush=True)
-        rows.append(row)
-    PAGE.write_text(page(rows, measured), encoding="utf-8")
+    runs: list[list[Row]] = []
+    for _ in range(RUNS):
+        runs.append([])
+        for row in figures():
+            print(row, flush=True)
+            runs[-1].append(row)
+    PAGE.write_text(page(runs, measured), encoding="utf-8")
 
 
 if __name__ == "__main__":
