@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
+from onnx import helper, numpy_helper
 
 import normscope as ns
 from normscope.errors import FileError
@@ -126,6 +127,55 @@ def test_open_serves_the_norm(run, monkeypatch):
     assert status == 200 and "block.2/norm of model.onnx" in body
 
 
+def test_a_model_without_a_norm_has_no_tables(run, tmp_path):
+    (tmp_path / "model.onnx").write_bytes(model("y = Relu(x)").SerializeToString())
+    assert run(*RUN) == (0, "No norm was found.\n\nNothing went through a norm.\n", "")
+
+
+def test_what_a_run_cannot_show_takes_nothing_from_the_inspection(run, tmp_path):
+    inner = helper.make_graph(
+        [helper.make_node("LayerNormalization", ["x", "gamma"], ["inner"], name="inside")],
+        "then", [], [helper.make_empty_tensor_value_info("inner")],
+    )  # fmt: skip
+    made = model("y = Relu(x)", gamma=GAMMA)
+    made.graph.node.append(helper.make_node("If", ["yes"], ["b"], name="choice", then_branch=inner, else_branch=inner))
+    made.graph.initializer.append(numpy_helper.from_array(np.array(True), "yes"))
+    (tmp_path / "model.onnx").write_bytes(made.SerializeToString())
+    code, out, err = run(*RUN)
+    assert (code, err) == (0, "") and out.startswith("2 norms\n")
+    assert "Nothing went through a norm.\n" in out and "it stands in a branch or a loop" in out
+    assert "--open" not in out
+
+
+def test_an_input_without_a_cell_is_refused(run, tmp_path):
+    np.savez(tmp_path / "input.npz", x=X[:, :0])
+    code, out, err = run(*RUN)
+    assert (code, out) == (3, "")
+    assert (
+        "nothing could be measured. block.0/norm: what goes through it cannot be measured: x has shape (2, 0, 8)"
+        in (err)
+    )
+
+
+@pytest.mark.oracle
+def test_a_run_shows_the_norms_that_are_functions(run, tmp_path, monkeypatch):
+    (tmp_path / "maker.py").write_text(
+        "import torch\nclass Net(torch.nn.Module):\n"
+        "    def __init__(self):\n        super().__init__()\n        self.norm = torch.nn.LayerNorm(8)\n"
+        "    def forward(self, x):\n        return torch.nn.functional.rms_norm(self.norm(x), (8,), eps=1e-6)\n"
+    )
+    command = ("inspect", "maker.py:Net", "--run", "input.npz")
+    data = json.loads(run(*command, "--json")[1])
+    assert [each["where"] for each in data["norms"]] == ["norm", "rms_norm()"]
+    assert [each["where"] for each in data["run"]["norms"]] == ["norm", "rms_norm()"]
+    served = {}
+    monkeypatch.setattr(web, "serve", lambda **options: served.update(options) or 0)
+    for name, eps in (("rms_norm()", "1e-6"), ("norm", "1e-5")):
+        assert run(*command, "--open", name)[0] == 0
+        assert next(iter(served["sources"].values())).eps == eps
+    assert "there is no norm at 'gone': norm, rms_norm()." in run(*command, "--open", "gone")[2]
+
+
 # ---- the lab
 
 
@@ -199,7 +249,7 @@ def test_a_shape_that_is_none_of_the_norms_is_told(tmp_path):
     norms = [Found("n", ns.layer_norm(9), tensors={"x": "x", "y": "a"}), *inspect_onnx(tmp_path / "model.onnx").norms]
     made = inspect_run.run(tmp_path / "model.onnx", norms, str(tmp_path / "input.npz"))
     assert len(made.norms) == 2
-    assert made.warnings[0].startswith("n: what goes through it is none of its x: ")
+    assert made.warnings[0].startswith("n: what goes through it cannot be measured: x has size 8 ")
 
 
 # ---- the input's file

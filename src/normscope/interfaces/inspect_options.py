@@ -1,6 +1,7 @@
 """What `normscope inspect` does with a run: the options, and an answer to them."""
 
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +40,7 @@ def ran(
     from .inspect_run import run, text
 
     made = run(source, report.norms, feeds)
+    report = replace(report, norms=(*report.norms, *made.called))
     command = shlex.join(["normscope", "inspect", name, "--run", feeds])
     if page is not None:
         inputs = [path for path in (Path(name), Path(feeds)) if path.exists()]

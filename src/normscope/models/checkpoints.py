@@ -5,7 +5,7 @@ model_type means, or it stays unknown.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 from ..errors import FileError
 from ..norm import Norm, batch_norm, layer_norm, rms_norm
 from .configs import Config, Told
-from .found import Found, Report
+from .found import Found, Progress, Report
 from .summary import Summary, summary
 from .tensors import DTYPES, Tensor, tensors
 
@@ -27,7 +27,6 @@ ROLES = {
 }  # fmt: skip
 READ = {name for name, _ in DTYPES.values()}
 NEAR_ZERO = 0.3  # a gamma whose mean is nearer to 0 than this is likely to be w of 1 + w
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)

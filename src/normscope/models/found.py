@@ -1,6 +1,6 @@
 """What an inspection finds: norms, each with where it stands, what it is and what speaks for it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, overload
 
@@ -13,6 +13,7 @@ from .summary import Summary
 
 HEAD = ["where", "norms", "kind", "axes", "size", "eps", "gamma", "beta", "form", "place"]
 ALIGN = "<><<><<<<<"
+Progress = Callable[[int, int], None]  # how much is done, of how much
 MACHINE = "machine"  # how an eps of None is written: that of the dtype computed in
 
 
