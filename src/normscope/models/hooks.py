@@ -41,16 +41,15 @@ def of_module(model: Any, feeds: Mapping[str, Any], norms: Sequence[Found], each
 class _Run:
     """What one run shows.
 
-    inside  the paths of the modules that are running, the innermost last
+    inside  the path of every module that is running, with how often it has called each norm; the innermost last
     """
 
     def __init__(self, norms: Sequence[Found], each: Each) -> None:
         self.norms, self.each = {found.where: found for found in norms}, each
         self.counts: Counter[str] = Counter()
         self.failed: list[Exception] = []
-        self.inside: list[str] = []
+        self.inside: list[tuple[str, Counter[str]]] = []
         self._called: dict[tuple[str, str, int], Found] = {}
-        self._turns: list[Counter[str]] = []
 
     def watch(self, model: Any, modules: Mapping[str, Any], stack: ExitStack) -> None:
         """Hook every module, in evaluation and without gradients, until the stack is closed."""
@@ -68,15 +67,13 @@ class _Run:
 
     def _entering(self, path: str) -> Callable[..., None]:
         def enter(*_: Any) -> None:
-            self.inside.append(path)
-            self._turns.append(Counter())
+            self.inside.append((path, Counter()))
 
         return enter
 
     def _leaving(self, path: str, parameters: Mapping[str, Any]) -> Callable[..., None]:
         def leave(module: Any, args: tuple[Any, ...], named: Mapping[str, Any], output: Any) -> None:
             self.inside.pop()
-            self._turns.pop()
             if path in self.norms:
                 x = args[0] if args else next(iter(named.values()))
                 self._pass(self.norms[path], x, output[0] if isinstance(output, tuple) else output, parameters)
@@ -85,11 +82,12 @@ class _Run:
 
     def _function(self, name: str, args: Sequence[Any], named: Mapping[str, Any], output: Any) -> None:
         """A function was called: a norm of its own, unless a norm that is a module called it."""
-        if self.norms.keys().isdisjoint(self.inside) and (call := read(name, args, named)) is not None:
-            short = name.rpartition(".")[2]
-            path = self.inside[-1] if self.inside else ""
-            self._turns[-1][short] += 1
-            key = path, short, self._turns[-1][short]
+        if any(path in self.norms for path, _ in self.inside):
+            return
+        if (call := read(name, args, named)) is not None:
+            short, (path, turns) = name.rpartition(".")[2], self.inside[-1]
+            turns[short] += 1
+            key = path, short, turns[short]
             parameters = {role: cells_of(tensor) for role, tensor in call.parameters.items()}
             if key not in self._called:
                 self._called[key] = _found(key, name, call, parameters)
