@@ -12,7 +12,7 @@ import pytest
 from onnx import helper, numpy_helper
 
 import normscope as ns
-from normscope.errors import FileError
+from normscope.errors import DtypeError, FileError
 from normscope.interfaces import inspect_lab, inspect_run, web
 from normscope.interfaces.feeds import read_feeds
 from normscope.interfaces.inspect_lab import lab
@@ -277,7 +277,7 @@ def test_feeds_of_every_kind(tmp_path):
 def test_feeds_are_never_unpickled(tmp_path):
     with pytest.raises(FileError, match="'x' holds pickled objects"):
         read_feeds(saved(tmp_path, x=np.array([{}, 1], object)))
-    with pytest.raises(FileError, match="'x' is <U1"):
+    with pytest.raises(DtypeError, match="'x' is <U1"):
         read_feeds(saved(tmp_path, x=np.array(["a"])))
 
 

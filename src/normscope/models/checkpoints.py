@@ -64,7 +64,7 @@ def inspect_folder(path: str | Path, *, progress: Progress | None = None) -> Rep
     missing = f"{pickles[0]} can run code when it is loaded, so it is never read" if pickles else "there are no weights"
     warnings = [f"{missing}: these are the norms that config.json tells of."]
     warnings += [] if norms else [_unknown_type(config)]
-    return Report(norms, tuple(warnings))
+    return Report(norms, (*warnings, *config.doubts()))
 
 
 def _unknown_type(config: Config) -> str:
@@ -84,7 +84,7 @@ def _report(paths: list[Path], config: Config | None, progress: Progress | None)
             progress(at + 1, len(sites))
     unknown = config is not None and config.family is None and norms and not all(each.place for each in norms)
     warnings = [_unknown_type(config)] if config is not None and unknown else []
-    return Report(tuple(norms), tuple(warnings))
+    return Report(tuple(norms), (*warnings, *(config.doubts() if config is not None else ())))
 
 
 def _sites(every: Mapping[str, Tensor]) -> Iterator[_Site]:
@@ -189,6 +189,9 @@ def _summary(tensor: Tensor) -> Summary | None:
 
 
 def _warnings(told: Told, parameters: Mapping[str, Any], site: _Site) -> Iterator[str]:
+    for role, tensor in site.roles.items():
+        if tensor.dtype not in READ:
+            yield f"{role} is of dtype {tensor.dtype[:20]}, which cannot be read: nothing is told of its cells."
     gamma = parameters.get("gamma")
     if gamma is not None and "offset" in told.unknown and abs(gamma.mean) < NEAR_ZERO:
         yield f"gamma's mean is {gamma.mean:.3g}, near 0: its weights may be gamma - 1, as Gemma's are."

@@ -214,10 +214,16 @@ def _path(found: Found) -> str:
 
 def _of_models(one: Sequence[Found], other: Sequence[Found]) -> Iterator[Row]:
     """What is said of all norms of a model together."""
-    yield Row(MODEL, "norms", len(one), len(other))
+    yield Row(MODEL, "norms", _count(one), _count(other))
     if all(any(each.place for each in side) for side in (one, other)):
         yield Row(MODEL, "placement", placement(one), placement(other))
         yield Row(MODEL, "QK-norm", _has_qk(one), _has_qk(other))
+
+
+def _count(norms: Sequence[Found | None]) -> Any:
+    """How many there are."""
+    there = [each for each in norms if each is not None]
+    return UNKNOWN if any("count" in each.unknown for each in there) else len(there)
 
 
 def placement(norms: Sequence[Found]) -> str:
@@ -243,8 +249,7 @@ def _of_pairs(pairs: Sequence[Pair]) -> Iterator[Row]:
     for where, group in groups.items():
         name = where if len(group) > 1 else group[0][0]
         both = [(a, b) for _, a, b in group if a is not None and b is not None]
-        counts = [sum(pair[side] is not None for pair in group) for side in (1, 2)]
-        yield Row(name, "count", *counts)
+        yield Row(name, "count", _count([a for _, a, _ in group]), _count([b for _, _, b in group]))
         for field, read in FIELDS.items():
             yield from _rows(name, field, [(a.where, *_values(field, read, a, b)) for a, b in both])
 

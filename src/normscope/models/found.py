@@ -29,7 +29,7 @@ class Found:
     dtype       of x; of weights, theirs
     parameters  a summary of gamma and beta, by name
     evidence    what speaks for it, in words
-    unknown     what could not be told: "eps", "kind", "offset", "groups"
+    unknown     what could not be told: "eps", "kind", "offset", "groups", "count" (one stands for every layer's)
     warnings    what is wrong about it, in words
     tensors     the names of x, y, gamma and beta in the model
     place       in the block, as in "before attention", where that is known
@@ -125,7 +125,9 @@ class Report(Sequence[Found]):
 
     @property
     def _title(self) -> str:
-        return f"{len(self.norms)} norm{'s' * (len(self.norms) != 1)}" if self.norms else "No norm was found."
+        least = "at least " * any("count" in each.unknown for each in self.norms)
+        count = f"{least}{len(self.norms)} norm{'s' * (len(self.norms) != 1)}"
+        return count[0].upper() + count[1:] if self.norms else "No norm was found."
 
     def text(self, color: bool = False) -> str:
         """A table for people: norms that are alike but for the number of their layer are one line."""
@@ -163,7 +165,7 @@ def _row(group: Alike) -> list[str]:
     weight = {0: "w", 1: "1 + w"}.get(found.offset, f"{found.offset} + w")
     return [
         group.where or "(the module)",
-        str(len(group.norms)),
+        "?" if "count" in found.unknown else str(len(group.norms)),
         norm.name + doubt,
         norm.pattern,
         " ".join(f"{axis}={size}" for axis, size in found.sizes.items()),

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 from ..errors import DtypeError, FileError
 
 LONGEST_HEADER = 32 * 2**20  # bytes; a model of 400 billion parameters has a header of 0.2 MB
+POINTER = b"version https://git-lfs.github.com/spec/"  # how a file begins that stands for one kept elsewhere
 DTYPES: Mapping[str, tuple[str, int]] = {  # as NumPy or ml_dtypes call it; bytes of a cell
     "F64": ("float64", 8), "F32": ("float32", 4), "F16": ("float16", 2), "BF16": ("bfloat16", 2),
     "F8_E4M3": ("float8_e4m3fn", 1), "F8_E5M2": ("float8_e5m2", 1),
@@ -46,6 +47,13 @@ class Tensor:
             return np.frombuffer(file.read(self.stop - self.start), dtype).reshape(self.shape)
 
 
+def check_fetched(path: Path) -> None:
+    """Raise FileError for a file that only says where the model is: a pointer of git-lfs."""
+    with path.open("rb") as file:
+        if file.read(len(POINTER)) == POINTER:
+            raise FileError(f"{path.name} is a pointer of git-lfs, not the model itself; fetch it: git lfs pull.")
+
+
 def tensors(path: str | Path) -> dict[str, Tensor]:
     """Every tensor of a .safetensors file by name, in the order of the file; no cell is read.
 
@@ -57,6 +65,7 @@ def tensors(path: str | Path) -> dict[str, Tensor]:
         raise FileError(f"{place.name} is no .safetensors file that can be read: {reason}.")
 
     try:
+        check_fetched(place)
         with place.open("rb") as file:
             length = int.from_bytes(file.read(8), "little")
             size = place.stat().st_size
