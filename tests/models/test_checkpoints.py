@@ -87,6 +87,19 @@ def test_an_eps_that_is_none_is_unknown(tmp_path, eps):
     assert warning.startswith("config.json: rms_norm_eps is ") and warning.endswith(", which is no eps.")
 
 
+def test_cells_that_are_not_finite_are_told(tmp_path):
+    gamma = vector(16)
+    gamma[3], gamma[5], gamma[9] = np.nan, np.inf, 40
+    found = ns.inspect(saved(tmp_path / "m.safetensors", {"a_norm.weight": gamma, "b_norm.weight": gamma * np.nan}))
+    first, second = (each.parameters["gamma"] for each in found)
+    assert (first.count, first.strange, first.outliers) == (16, 2, ((9, 40.0),))
+    assert (first.least, first.most) == (gamma[0], 40)
+    assert "a_norm: 2 of 16 cells of gamma are not finite." in found.text()
+    assert "b_norm: 16 of 16 cells of gamma are not finite." in found.text()
+    assert found.to_json()["norms"][0]["parameters"]["gamma"]["not_finite"] == 2
+    assert (second.strange, np.isnan(second.mean), second.outliers) == (16, True, ())
+
+
 def test_shards_narrow_weights_and_a_beta_that_is_too_many(tmp_path):
     first = {"model.norm.weight": vector().astype(ml_dtypes.bfloat16), "model.norm.bias": vector()}
     saved(tmp_path / "model-00001-of-00002.safetensors", first)

@@ -85,6 +85,7 @@ def _summary_json(each: Summary) -> dict[str, Any]:
         "min": each.least,
         "max": each.most,
         "mean": each.mean,
+        "not_finite": each.strange,
         "outliers": [{"feature": at, "value": value} for at, value in each.outliers],
     }
 
@@ -140,6 +141,7 @@ class Report(Sequence[Found]):
     def _told(self) -> list[str]:
         """The warnings, and the features of gamma and beta that stand out."""
         lines = [f"{each.where}: {warning}" for each in alike(self.norms) for warning in each.first.warnings]
+        lines += [line for each in self.norms for line in _strange(each)]
         far = [line for each in self.norms for line in _outliers(each)]
         shown = [*far[:MOST_TOLD], *([f"and {len(far) - MOST_TOLD} more norms with such features"] * _more(far))]
         return [*lines, *self.warnings, *shown]
@@ -150,6 +152,12 @@ MOST_TOLD = 8  # norms whose outliers are written out for people; JSON has all
 
 def _more(lines: Sequence[str]) -> bool:
     return len(lines) > MOST_TOLD
+
+
+def _strange(found: Found) -> Iterator[str]:
+    for role, each in found.parameters.items():
+        if each.strange:
+            yield f"{found.where}: {each.strange:,} of {each.count:,} cells of {role} are not finite."
 
 
 def _outliers(found: Found) -> Iterator[str]:
