@@ -56,6 +56,7 @@ def test_the_json(run, tmp_path):
         == ["block.0/norm", "block.2/norm"]
     )
     assert (first["largest"], first["feature"], first["row"]) == (40.0, 5, 5)
+    assert (first["pattern"], first["eps"]) == ("B S [d]", 1e-5)
     assert first["var"]["most"] == pytest.approx(X.astype(float).var(-1).max())
     assert second["apart"] < 1e-6
 
@@ -87,6 +88,28 @@ def test_the_page_stands_alone_and_has_a_table_behind_each_plot(run, tmp_path):
     assert cells[:2] == ["block.0/norm", written(float(var.max()), 5)]
     assert written(float(np.median(var)), 5) in cells
     assert "normscope inspect model.onnx --run input.npz --open NORM" in text
+
+
+def test_the_page_says_what_the_inspection_found_wrong(run, tmp_path):
+    one_pass = """m = ReduceMean<axes = [-1]>(x)
+s = Mul(x, x)
+a = ReduceMean<axes = [-1]>(s)
+b = Mul(m, m)
+v = Sub(a, b)
+e = Add(v, eps)
+r = Sqrt(e)
+c = Sub(x, m)
+y = Div(c, r)"""
+    (tmp_path / "model.onnx").write_bytes(model(one_pass, eps=np.array(1e-5, np.float32)).SerializeToString())
+    run(*RUN, "--report", "page.html")
+    assert "the variance is one-pass" in (tmp_path / "page.html").read_text()
+
+
+def test_a_name_behind_an_error_is_explained(run, tmp_path):
+    assert inspect_run.BREAKS not in run(*RUN)[1]
+    np.savez(tmp_path / "input.npz", x=X * 1e4)
+    out = run(*RUN)[1]
+    assert inspect_run.BREAKS in out and re.search(r" (x|q)$", out, re.MULTILINE)
 
 
 def test_a_page_overwrites_no_input(run, tmp_path):

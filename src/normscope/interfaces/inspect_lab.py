@@ -30,7 +30,7 @@ def lab(passage: Passage, model: str) -> tuple[FileSource, str]:
     x = _cut(x)
     shown = x.shape[0] * x.shape[1]
     notes = [
-        f"{model}: x of {passage.where}, {norm.name} '{norm.pattern}', {x.dtype.name}, shape {passage.x.shape}.",
+        f"What enters this {norm.name} '{norm.pattern}': {x.dtype.name}, shape {passage.x.shape}.",
         *told,
     ]
     notes += [f"The first {shown:,} of its {whole:,} rows are kept here."] if shown < whole else []

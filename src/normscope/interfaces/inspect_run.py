@@ -31,6 +31,7 @@ ENTERS = (
 )
 LEAVES = ("norm", "gamma", "beta", "y off by", "bf16", "bf16 stat.", "fp16", "fp16 stat.")
 NONE = "—"
+BREAKS = "A name behind an error is that of the step whose value is the first not to be finite."
 
 
 @dataclass(frozen=True)
@@ -127,7 +128,8 @@ def text(made: Run, color: bool = False, how: str = "") -> str:
         "What leaves it, and the worst error of a row in narrow formats, in ulps",
         leaves,
     ]
-    notes = "\n".join(told(made))
+    breaks = any(lost.breaks_at for each in made.norms for lost in each.lost)
+    notes = "\n".join([*([BREAKS] if breaks else []), *told(made)])
     return "\n\n".join(filter(None, [*parts, notes, how]))
 
 

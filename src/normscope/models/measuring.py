@@ -66,6 +66,7 @@ class Measured:
 
     where      the norm's place, with the call where it is not the first
     kind       LayerNorm, RMSNorm, ...
+    pattern, eps  of the norm as it fits x; eps is "machine" for that of the dtype, None where it is not known
     shape, dtype  of x
     rows       how many statistics there are, of `cells` cells each
     mean, var  of the rows; var is what the norm divides by: of an RMSNorm the mean square
@@ -81,6 +82,8 @@ class Measured:
 
     where: str
     kind: str
+    pattern: str
+    eps: float | str | None
     shape: tuple[int, ...]
     dtype: str
     rows: int
@@ -119,6 +122,8 @@ def measured(passage: Passage) -> Measured:
     return Measured(
         where=passage.where,
         kind=norm.name,
+        pattern=norm.pattern,
+        eps=passage.found.eps,
         shape=tuple(x.shape),
         dtype=passage.found.dtype or x.dtype.name,
         rows=passage.row_count,
