@@ -17,7 +17,7 @@ from ..norm import Norm, exact_eps
 from ..program import Program
 from ..run import run
 from ..steps import forward
-from .recognise import FORMS
+from .forms import FORMS
 from .regions import Dims
 
 Call = Callable[[Any, Mapping[str, Any]], Any]  # x and the parameters by name, in float64, to y
@@ -51,7 +51,7 @@ class Seen:
 
     dims   the axes of each dimension of x, and every axis's size in the x that was tried
     roles  by role, the parameter's name
-    fault  a key of `recognise.FORMS`; empty for a right form
+    fault  a key of `forms.FORMS`; empty for a right form
     """
 
     norm: Norm

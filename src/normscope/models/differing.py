@@ -10,9 +10,9 @@ from ..page.html import el
 from ..page.text import table
 from ..presets import PRESETS, Preset
 from .alike import template
+from .forms import WORDS, words
 from .found import MACHINE, Found, Report, eps_text
 from .inspecting import inspect
-from .recognise import WORDS
 
 MODEL = "model"  # where a difference is that of the whole model
 FLOAT32_EPS = 2.0**-23
@@ -324,7 +324,7 @@ def _sizes(found: Found) -> Any:
 
 def _faults(found: Found) -> list[str]:
     """What is wrong about it, but for how its variance is computed, which has a field of its own."""
-    faults = [WORDS[key] for key in WORDS if key not in ("one-pass", "unclamped")]
+    faults = [words(key, found.norm) for key in WORDS if key not in ("one-pass", "unclamped")]
     return [each for each in found.warnings if each in faults]
 
 

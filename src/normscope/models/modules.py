@@ -16,8 +16,8 @@ from ..norm import Norm, group_norm, instance_norm
 from .black_box import Box, Seen, seen
 from .canonical import canonical
 from .configs import Config
+from .forms import words
 from .found import Found, Report
-from .recognise import WORDS
 from .summary import Summary, summary
 
 MOST_CELLS = 1 << 20  # of a module's parameters together
@@ -187,7 +187,7 @@ def _found(path: str, module: Any, what: Seen, config: Config | None) -> Found:
             f"class {kind.__module__}.{kind.__qualname__}",
             "run on random numbers, it gives what the norm gives",
         ),
-        warnings=(*(WORDS[fault] for fault in faults), *_contradictions(module, norm)),
+        warnings=(*(words(fault, norm) for fault in faults), *_contradictions(module, norm)),
         tensors=tensors,
         place=place,
         cast=_cast(module, what),
