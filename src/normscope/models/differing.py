@@ -250,15 +250,21 @@ def _of_pairs(pairs: Sequence[Pair]) -> Iterator[Row]:
 
 
 def _values(field: str, read: Callable[[Found], Any], a: Found, b: Found) -> tuple[Any, Any]:
-    """A field of two norms. An exporter computes 1 + w once and for all: that is the same gamma, kept otherwise."""
-    if field == "offset" and a.offset != b.offset and _multiply_alike(a, b):
-        return FOLDED, FOLDED
+    """A field of two norms. An exporter computes 1 + w once and for all: that is the same gamma, kept otherwise.
+
+    The same weights with another offset are another gamma, even where a graph alone cannot tell its offset.
+    """
+    if field == "offset" and a.offset != b.offset:
+        if _gammas_agree(a, b, a.offset, b.offset):
+            return FOLDED, FOLDED
+        if _gammas_agree(a, b, 0, 0):
+            return a.offset, b.offset
     return read(a), read(b)
 
 
-def _multiply_alike(a: Found, b: Found) -> bool:
-    """Whether gamma with its offset comes out the same, as far as its summary tells."""
-    gammas = [(each.offset, each.parameters.get("gamma")) for each in (a, b)]
+def _gammas_agree(a: Found, b: Found, *offsets: int) -> bool:
+    """Whether the weights with these offsets come out the same, as far as their summary tells."""
+    gammas = [(offset, each.parameters.get("gamma")) for offset, each in zip(offsets, (a, b), strict=True)]
     figures = [
         [made.least + offset, made.most + offset, made.mean + offset] for offset, made in gammas if made is not None
     ]

@@ -16,7 +16,7 @@ from .fused import RULES_WITH_FUSED, Fused, fused, parameter
 from .graph import Graph, graphs
 from .recognise import made_by
 from .regions import Unreadable
-from .search import Region, Search, is_root
+from .search import Region, Search, divisor
 from .summary import Summary, summary
 from .verify import Outcome, Part, verified
 
@@ -63,10 +63,11 @@ def _norms(graph: Graph, warnings: list[str], run: bool) -> Iterator[tuple[int, 
 
 def _at(graph: Graph, at: int, node: Any, taken: set[int], warnings: list[str], run: bool) -> list[Found]:
     operator = fused(graph, node)
-    if operator is None and not is_root(graph, node):
+    start = divisor(graph, node) if operator is None else node.input[0]
+    if not start:
         return []
     if operator is None or not operator.norm.scale:
-        search = Search(graph, at, node.input[0], RULES_WITH_FUSED)
+        search = Search(graph, at, start, RULES_WITH_FUSED)
         wider = [each for each in search.regions() if operator is None or len(each.meaning.nodes) > 1]
         taken.update(*(each.meaning.nodes for each in wider))
         if wider:
@@ -96,10 +97,16 @@ def _of_region(graph: Graph, found: Region, is_fused: bool, run: bool) -> Found:
         dtype=graph.dtype(found.x),
         parameters=_summaries(graph, tensors),
         evidence=(*evidence, *_formats(graph, found), *filter(None, [outcome.evidence])),
+        unknown=_unknown(norm),
         warnings=(*faults, *filter(None, [outcome.warning])),
         tensors={"x": found.x, "y": found.y} | tensors,
         cast=_cast(graph, found),
     )
+
+
+def _unknown(norm: Norm) -> tuple[str, ...]:
+    """A gamma as it stands may be 1 + w, computed when the model was exported; only RMSNorms are written so."""
+    return ("offset",) if norm.scale and norm.affine and not norm.center and not norm.offset else ()
 
 
 def _formats(graph: Graph, found: Region) -> Iterator[str]:
@@ -143,6 +150,7 @@ def _of_operator(graph: Graph, at: int, node: Any, operator: Fused, run: bool) -
         dtype=graph.dtype(node.input[0]),
         parameters=_summaries(graph, tensors),
         evidence=(f"operator {node.op_type}", *operator.evidence, *filter(None, [outcome.evidence])),
+        unknown=_unknown(norm),
         warnings=(*(words(key, norm) for key in operator.faults), *filter(None, [outcome.warning])),
         tensors={"x": node.input[0], "y": node.output[0]} | tensors,
     )

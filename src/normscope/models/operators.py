@@ -234,15 +234,15 @@ ELEMENTWISE: Mapping[str, Rule] = {
     "Relu": _relu,
     "Where": _where,
 }
+MEANS: Mapping[str, Rule] = {"ReduceMean": _reduction("mean"), "GlobalAveragePool": _global_mean}
 RULES: Mapping[str, Rule] = {
     **ELEMENTWISE,
-    "ReduceMean": _reduction("mean"),
+    **MEANS,
     "ReduceSum": _reduction("sum"),
     "ReduceProd": _reduction("prod"),
     "ReduceMax": _reduction("max"),
     "ReduceMin": _reduction("min"),
     "ReduceSumSquare": _reduction("sum", before="square"),
     "ReduceL2": _reduction("sum", before="square", after="sqrt"),
-    "GlobalAveragePool": _global_mean,
     **SHAPING,
 }

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from .attempts import Attempts
 from .graph import Dim, Graph
 from .inputs import attributes
 from .meaning import Meaning, Rule, is_given
-from .operators import ELEMENTWISE, RULES
+from .operators import ELEMENTWISE, MEANS
 from .recognise import Recognised, recognised
 from .shaping import IN_ORDER, SAME
 
@@ -17,9 +18,11 @@ CUTS = 16  # tensors back from the root that may be x
 STEPS = 60  # nodes that are read on the way back
 FURTHER = 5  # tensors further back that are tried once a norm is found: from x - mean to x, say
 AHEAD = 40  # nodes that are looked at behind the root
+DIVISORS = {"Div": 1, "Reciprocal": 0}  # which input it divides by
+SOON = 4  # tensors behind a root, where the division by it is looked for
 KEEPS_RANK = {*ELEMENTWISE, *SAME, "Softmax"}
 MOST_NORMS = 16  # of one root
-FRUITLESS = 12  # tensors of x's shape that are none, where none was found
+FRUITLESS = 32  # tensors that are no norm of any x, before the first that is one
 MISSES = 4  # tensors of x's shape that are none, behind one that is a norm
 
 
@@ -45,6 +48,15 @@ class Region:
         return self.says == (1, 1, 1, 0)
 
 
+def divisor(graph: Graph, node: Any) -> str:
+    """What a node takes the root of; of a division by a variance itself, the variance; else nothing."""
+    if is_root(graph, node):
+        return str(node.input[0])
+    place = DIVISORS.get(node.op_type, len(node.input))
+    found = node.input[place] if place < len(node.input) else ""
+    return found if found and _is_of_means(graph, found) else ""
+
+
 def is_root(graph: Graph, node: Any) -> bool:
     """Whether a node takes a root."""
     if node.op_type in ROOTS:
@@ -56,21 +68,47 @@ def is_root(graph: Graph, node: Any) -> bool:
     return power is not None and power.size == 1 and float(power.flat[0]) in (0.5, -0.5)
 
 
+def _is_of_means(graph: Graph, name: str) -> bool:
+    """Whether a tensor is made of means and given numbers alone, by whatever operators but roots."""
+    front, means = [name], False
+    for _ in range(STEPS):
+        if not front:
+            break
+        at = graph.maker.get(front.pop())
+        if at is None or is_root(graph, graph.nodes[at]):
+            return False
+        if graph.nodes[at].op_type in MEANS:
+            means = True
+        else:
+            front += [each for each in graph.nodes[at].input if _may_hold_x(graph, each)]
+    return means and not front
+
+
 class Search:
     """The norms that have their root (or their fused node) at a place.
 
     start    the tensor from which to go back: what the root is taken of
-    is_near  after `regions`: a tensor is divided by the root of a mean over itself
     """
 
-    def __init__(self, graph: Graph, root: int, start: str, rules: Mapping[str, Rule] = RULES) -> None:
+    def __init__(self, graph: Graph, root: int, start: str, rules: Mapping[str, Rule]) -> None:
         self.graph, self.root, self.start, self.rules = graph, root, start, rules
-        self.is_near = False
+        self._has_mean = False
+        self._fruitless = 0
+
+    @property
+    def is_near(self) -> bool:
+        """Whether a tensor is divided by the root of a mean over itself, where `regions` finds nothing."""
+        if not is_root(self.graph, self.graph.nodes[self.root]):
+            return False
+        divides = (self.graph.nodes[self.graph.maker[name]].op_type in DIVISORS for name in self._ahead())
+        return self._has_mean or (_is_of_means(self.graph, self.start) and any(islice(divides, SOON)))
 
     def regions(self) -> list[Region]:
         """One norm, or several where they share their statistics; none where nothing has a meaning of one."""
         best, further = None, 0
         for x in self._candidates():
+            if best is None and self._fruitless > FRUITLESS:
+                break
             if best is not None and (best.is_whole or further >= FURTHER) and not _only_shaped(self.graph, x, best.x):
                 break
             further += best is not None
@@ -94,7 +132,7 @@ class Search:
         """The norm from this x whose y says most; of several that say the same, the first."""
         best: Region | None = None
         missed = 0
-        for y in _ahead(self.graph, self.root, self.rules):
+        for y in self._ahead():
             meaning = attempts.meaning(y)
             if meaning is None or self.root not in meaning.nodes or not self._is_apart(y, meaning, beside):
                 continue
@@ -102,8 +140,9 @@ class Search:
                 continue
             found = self._region(attempts.x, y, meaning)
             if found is None:
-                missed += 1
-                if missed > (FRUITLESS if best is None else MISSES):
+                missed += best is not None
+                self._fruitless += best is None
+                if missed > MISSES or (best is None and self._fruitless > FRUITLESS):
                     break
             elif best is None or found.says > best.says or self._is_fuller(best, found):
                 best, missed = found, 0
@@ -113,7 +152,7 @@ class Search:
         what = recognised(meaning)
         if what is not None and _is_layer(meaning, what):
             return Region(self.root, x, y, meaning, what)
-        self.is_near |= what is None and any(step.op == "mean" for step in meaning.program)
+        self._has_mean |= what is None and any(step.op == "mean" for step in meaning.program)
         return None
 
     def _is_apart(self, y: str, meaning: Meaning, beside: Sequence[Region]) -> bool:
@@ -145,7 +184,7 @@ class Search:
         shape = self.graph.shape(self.start)
         if shape is not None and all(dim == 1 for dim in shape):  # a single number, such as the root of a head's width
             return
-        for tensor in _ahead(self.graph, self.root, self.rules):
+        for tensor in self._ahead():
             met = [
                 name
                 for name in self.graph.nodes[self.graph.maker[tensor]].input
@@ -154,6 +193,23 @@ class Search:
             if met:
                 yield from cuts(self.graph, met[0], self.rules)
                 return
+
+    def _ahead(self) -> Iterator[str]:
+        """The tensors that depend on the root, in the order in which they are made."""
+        seen = {self.root}
+        front = [self.root]
+        for _ in range(AHEAD):
+            if not front:
+                return
+            at = min(front)
+            front.remove(at)
+            node = self.graph.nodes[at]
+            for name in node.output:
+                if name:
+                    yield name
+                    later = [each for each in self.graph.readers.get(name, ()) if each not in seen]
+                    front += [each for each in later if self.graph.nodes[each].op_type in self.rules]
+                    seen.update(later)
 
 
 def _parameters(meaning: Meaning) -> frozenset[str]:
@@ -240,21 +296,3 @@ def _is_layer(meaning: Meaning, what: Recognised) -> bool:
     if kept & first and len(meaning.dims) > 1:
         return False
     return sum(bool(kept & set(dim)) for dim in meaning.dims) <= 1
-
-
-def _ahead(graph: Graph, root: int, rules: Mapping[str, Rule]) -> Iterator[str]:
-    """The tensors that depend on the root, in the order in which they are made."""
-    seen = {root}
-    front = [root]
-    for _ in range(AHEAD):
-        if not front:
-            return
-        at = min(front)
-        front.remove(at)
-        node = graph.nodes[at]
-        for name in node.output:
-            if name:
-                yield name
-                later = [each for each in graph.readers.get(name, ()) if each not in seen]
-                front += [each for each in later if graph.nodes[each].op_type in rules]
-                seen.update(later)
