@@ -17,11 +17,12 @@ from ..norm import Norm, exact_eps
 from ..program import Program
 from ..run import run
 from ..steps import forward
-from .recognise import FORMS
+from .forms import FORMS
 from .regions import Dims
 
 Call = Callable[[Any, Mapping[str, Any]], Any]  # x and the parameters by name, in float64, to y
-TINY = 1e-10  # the spread of an x beside which every eps from 1e-16 on is large
+TINY = (1e-10, 1e-18)  # the spread of an x beside which every eps under the root is large; and every one beside it
+FAR_BELOW = 1e-3  # of an eps: the spread beside which even a floor is large
 CLOSE = 2e-5  # of the largest cell: many classes compute in float32
 EXACT = 1e-11  # closer than this, nothing was rounded to float32
 SAME = 1e-4  # eps that are as near as this are the same number, measured
@@ -51,7 +52,7 @@ class Seen:
 
     dims   the axes of each dimension of x, and every axis's size in the x that was tried
     roles  by role, the parameter's name
-    fault  a key of `recognise.FORMS`; empty for a right form
+    fault  a key of `forms.FORMS`; empty for a right form
     """
 
     norm: Norm
@@ -211,25 +212,29 @@ class _Trials:
     def _values(self, measured: Sequence[float]) -> list[tuple[Any, Any]]:
         """x at an ordinary spread and at those where each eps matters, with what comes out."""
         made = [(self.probe.x, self.probe.y)]
-        for spread in sorted({sqrt(eps) for eps in measured if eps} | {eps for eps in measured if eps > TINY}):
+        spreads = {spread for eps in measured if eps for spread in (sqrt(eps), eps, eps * FAR_BELOW)}
+        for spread in sorted(each for each in spreads if each > TINY[-1]):
             x = self.probe.x * spread
             made.append((x, self.probe.box.call(x, self.probe.given)))
         return made
 
     def _measured(self, running: bool) -> list[float]:
         """What eps can be: from the slope of y in x, where x is so small that nothing else is under the root."""
+        found = (eps for spread in TINY for eps in self._measured_at(spread, running))
+        return [*dict.fromkeys(found), 0.0]
+
+    def _measured_at(self, spread: float, running: bool) -> list[float]:
         import numpy as np
 
         level = 1e-14 if running else 1.0
-        x = self.probe.x * TINY
+        x = self.probe.x * spread
         y = self.probe.box.call(x, {name: np.full(size, level) for name, size in self.probe.box.params.items()})
         first, second = self._pair()
         apart = abs(y[first] - y[second])
         slope = abs(x[first] - x[second]) / apart if apart else 0.0
         roots = [slope * gamma for gamma in (level, 1.0 + level, 1.0)]
         squares = [root * root - (level if running else 0.0) for root in roots]
-        found = [_written(eps, self.probe.box.hints) for eps in (*squares, *roots) if 1e-17 < eps < 1]
-        return [*dict.fromkeys(found), 0.0]
+        return [_written(eps, self.probe.box.hints) for eps in (*squares, *roots) if 1e-17 < eps < 1]
 
     def _pair(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Two cells that share a statistic and, as every parameter has one value, all else."""

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..axes import ELLIPSIS
+from .forms import WORDS, words
 from .found import MACHINE, Found
-from .recognise import WORDS
 
 FLOAT32_EPS = 2.0**-23
 FOLDED = "folded into gamma"
@@ -24,10 +24,15 @@ UNKNOWN = Unsure()
 
 
 def values(field: str, read: Callable[[Found], Any], a: Found, b: Found) -> tuple[Any, Any]:
-    """A field of two norms. Exporters compute 1 + w once and for all: what a graph calls gamma may be that."""
+    """A field of two norms. Exporters compute 1 + w once and for all: what a graph calls gamma may be that.
+
+    The same weights with another offset are another gamma, even where a graph alone cannot tell its offset.
+    """
     if field == "offset" and a.offset != b.offset:
-        if _multiply_alike(a, b):
+        if _gammas_agree(a, b, a.offset, b.offset):
             return FOLDED, FOLDED
+        if _gammas_agree(a, b, 0, 0):
+            return a.offset, b.offset
         if not all("gamma" in each.parameters for each in (a, b)):
             return _graphs_offset(a), _graphs_offset(b)
     return read(a), read(b)
@@ -38,9 +43,9 @@ def _graphs_offset(found: Found) -> Any:
     return UNKNOWN if "y" in found.tensors and not found.offset else _offset(found)
 
 
-def _multiply_alike(a: Found, b: Found) -> bool:
-    """Whether gamma with its offset comes out the same, as far as its summary tells."""
-    gammas = [(each.offset, each.parameters.get("gamma")) for each in (a, b)]
+def _gammas_agree(a: Found, b: Found, *offsets: int) -> bool:
+    """Whether the weights with these offsets come out the same, as far as their summary tells."""
+    gammas = [(offset, each.parameters.get("gamma")) for offset, each in zip(offsets, (a, b), strict=True)]
     figures = [
         [made.least + offset, made.most + offset, made.mean + offset] for offset, made in gammas if made is not None
     ]
@@ -96,7 +101,7 @@ def _sizes(found: Found) -> Any:
 
 def _faults(found: Found) -> list[str]:
     """What is wrong about it, but for how its variance is computed, which has a field of its own."""
-    faults = [WORDS[key] for key in WORDS if key not in ("one-pass", "unclamped")]
+    faults = [words(key, found.norm) for key in WORDS if key not in ("one-pass", "unclamped")]
     return [each for each in found.warnings if each in faults]
 
 

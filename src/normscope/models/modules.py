@@ -17,8 +17,8 @@ from .black_box import Box, Seen, seen
 from .called import calls
 from .canonical import canonical
 from .configs import Config
+from .forms import words
 from .found import Found, Progress, Report
-from .recognise import WORDS
 from .summary import Summary, summary
 
 MOST_CELLS = 1 << 20  # of a module's parameters together
@@ -223,7 +223,7 @@ def _faults(what: Seen, norm: Norm) -> Iterator[str]:
     """What is wrong about it, in words."""
     there = {what.fault: True, "correction": norm.correction, "no-eps": norm.eps == 0,
              "one-pass": what.form == "one-pass"}  # fmt: skip
-    yield from (WORDS[fault] for fault, is_there in there.items() if fault and is_there)
+    yield from (words(fault, norm) for fault, is_there in there.items() if fault and is_there)
 
 
 def _held(module: Any, what: Seen) -> Iterator[str]:
