@@ -131,6 +131,15 @@ def test_what_only_values_tell():
     assert seen(box(batch_norm, IMAGE, C, C, C, C)).norm.running
 
 
+def added_first(x, w, b):
+    return (layer_norm(x, 1, 0) + b) * (1 + w)
+
+
+def test_a_beta_that_is_added_before_gamma_multiplies():
+    found = seen(box(added_first, TOKENS, D, D))
+    assert (found.fault, found.norm.offset, found.roles) == ("beta-first", 1, {"gamma": "w", "beta": "b"})
+
+
 def softmax(x):
     return np.exp(x) / np.exp(x).sum(-1, keepdims=True)
 

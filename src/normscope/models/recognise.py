@@ -9,14 +9,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, lru_cache
-from itertools import permutations
+from itertools import product
 from math import isfinite
 from typing import Any
 
+from ..axes import Axes
 from ..norm import Norm
 from ..program import Program
-from ..steps import forward
-from .forms import BETA_FIRST, FORMS
+from .candidates import STATISTICS, Affine, Candidate, affines, candidates, whole
+from .forms import BETA_FIRST
 from .meaning import Meaning
 from .trials import Arrays, Trial, far_inputs, possible_eps, run_on, spreads, tried
 
@@ -24,8 +25,6 @@ CLOSE = 1e-6  # of the largest cell: constants of the graph are float32, so 1/n 
 ROWS = 3  # positions along a kept axis that are tried
 SEEDS = 16  # tries to see a variance below 0, which about every second row has
 CORNER = 3  # cells along every axis that are compared first
-STATISTICS = ("running_mean", "running_var")  # in the order of their roles
-OFFSETS = (0, 1)  # gamma is w, or 1 + w
 
 
 @dataclass(frozen=True)
@@ -61,8 +60,8 @@ def recognised(meaning: Meaning) -> Recognised | None:
     trials = [tried(program, meaning.y, sizes, spread, seed) for seed, spread in enumerate(spreads(possible))]
     if not all(isfinite(trial.largest) for trial in trials):
         return None
-    for candidate in _candidates(program, over, params, possible):
-        if found := _agrees(candidate, program, trials, sizes, params):
+    for candidate, eps in product(_candidates(program, over, params), possible):
+        if found := _agrees(candidate, eps, program, trials, sizes, params):
             return _with_form(found, program, meaning.y, sizes)
     return None
 
@@ -77,140 +76,70 @@ def _small(program: Program, over: Sequence[str], sizes: Mapping[str, int]) -> d
     return {axis: size if axis in over else min(size, ROWS) for axis, size in sizes.items()}
 
 
-@dataclass(frozen=True)
-class _Candidate:
-    norm: Norm
-    program: Program
-    eps: Fraction
-    fault: str
-    offset: int = 0
-    beta_first: bool = False
+def _candidates(program: Program, over: Sequence[str], params: Sequence[str]) -> Iterator[Candidate]:
+    """Every norm that the program could be; of BatchNorm in evaluation the axes are those that its statistics lack."""
+    kept = [set(program.axes) - set(over)] if over else [set(axes) for axes in _axes_of(program, params)]
+    for own in kept:
+        if own < set(program.axes) and (over or own):
+            pattern = " ".join(axis if axis in own else f"[{axis}]" for axis in program.axes)
+            yield from candidates(pattern, running=not over)
 
 
-def _candidates(
-    program: Program, over: Sequence[str], params: Sequence[str], possible: Sequence[Fraction]
-) -> Iterator[_Candidate]:
-    """Every norm that the program could be; the right ones first."""
-    if not over:
-        yield from _running(program, params, possible)
-        return
-    words = [f"[{axis}]" if axis in over else axis for axis in program.axes]
-    for fault, changed in FORMS.items():
-        for center in (True, False):
-            for correction in (0, 1):
-                norm = Norm(" ".join(words), None, 0, correction, center)
-                made = changed(forward(norm))
-                if made is not None:
-                    yield from (_Candidate(norm, made, eps, fault) for eps in possible)
-
-
-def _running(program: Program, params: Sequence[str], possible: Sequence[Fraction]) -> Iterator[_Candidate]:
-    """BatchNorm in evaluation: its axes are those of its statistics."""
-    kept = {axes for name, axes in program.inputs if name in params}
-    for axes in sorted(kept):
-        words = [axis if axis in axes else f"[{axis}]" for axis in program.axes]
-        if not any("[" in word for word in words) or not axes:
-            continue
-        for fault in ("", "outside"):
-            norm = Norm(" ".join(words), None, 0, running=True)
-            made = FORMS[fault](forward(norm))
-            if made is not None:
-                yield from (_Candidate(norm, made, eps, fault) for eps in possible)
+def _axes_of(program: Program, params: Sequence[str]) -> list[Axes]:
+    return sorted({axes for name, axes in program.inputs if name in params})
 
 
 def _agrees(
-    candidate: _Candidate,
-    program: Program,
-    trials: Sequence[Trial],
-    sizes: Mapping[str, int],
+    candidate: Candidate, eps: Fraction, program: Program, trials: Sequence[Trial], sizes: Mapping[str, int],
     params: Sequence[str],
-) -> Recognised | None:
-    """The candidate with the roles of the parameters under which it gives what the program gives."""
+) -> Recognised | None:  # fmt: skip
+    """The candidate with the use of the parameters under which it gives what the program gives."""
 
     @cache
     def xhat(at: int, *statistics: str) -> Any:
-        return _xhat(candidate, sizes, trials[at].given, statistics)
+        return _xhat(candidate.program, sizes, trials[at].given, eps, statistics)
 
-    for roles in _roles(candidate.norm, params):
-        statistics = [name for role, name in roles.items() if role in STATISTICS]
-        for affine in _affines(candidate, roles):
-            if all(_agree(affine, xhat(at, *statistics), trials[at], roles) for at in range(len(trials))):
-                return _recognised(affine, program, roles)
+    for affine in affines(candidate.norm, params):
+        if all(_agree(affine, xhat(at, *affine.statistics), trial) for at, trial in enumerate(trials)):
+            return _recognised(candidate, eps, affine, program)
     return None
 
 
-def _agree(candidate: _Candidate, xhat: Any, trial: Trial, roles: Mapping[str, str]) -> bool:
+def _agree(affine: Affine, xhat: Any, trial: Trial) -> bool:
     """Whether gamma and beta make y of xhat: in a few cells, which are quick to see, then in all."""
     parts = ((slice(end),) * trial.y.ndim for end in (CORNER, None))
-    return all(_agree_in(part, candidate, xhat, trial, roles) for part in parts)
+    return all(_agree_in(part, affine, xhat, trial) for part in parts)
 
 
-def _agree_in(
-    part: tuple[slice, ...], candidate: _Candidate, xhat: Any, trial: Trial, roles: Mapping[str, str]
-) -> bool:
+def _agree_in(part: tuple[slice, ...], affine: Affine, xhat: Any, trial: Trial) -> bool:
     import numpy as np
 
-    scales = {name: trial.given[name][part] for name in roles.values()}
+    scales = {name: trial.given[name][part] for name in affine.roles.values()}
     with np.errstate(all="ignore"):
-        apart = abs(_scaled(candidate, xhat[part], scales, roles) - trial.y[part])
+        apart = abs(affine.of(xhat[part], scales) - trial.y[part])
     return bool((apart <= CLOSE * trial.largest).all())  # False where one of the two is not finite
 
 
-def _affines(candidate: _Candidate, roles: Mapping[str, str]) -> Iterator[_Candidate]:
-    """Every way to multiply by gamma and add beta, the right ones first."""
-    orders = (False, True) if {"gamma", "beta"} <= roles.keys() else (False,)
-    for beta_first in orders:
-        for offset in OFFSETS if "gamma" in roles else (0,):
-            yield replace(candidate, offset=offset, beta_first=beta_first)
-
-
-def _roles(norm: Norm, params: Sequence[str]) -> Iterator[dict[str, str]]:
-    """Every way to share the parameters out: what each role's parameter is."""
-    for roles in ((), ("gamma",), ("beta",), ("gamma", "beta")):
-        wanted = (*STATISTICS, *roles) if norm.running else roles
-        if len(wanted) == len(params):
-            yield from (dict(zip(wanted, each, strict=True)) for each in permutations(params))
-
-
-def _xhat(candidate: _Candidate, sizes: Mapping[str, int], given: Arrays, statistics: Sequence[str]) -> Any:
-    inputs = {"x": given["x"], "eps": float(candidate.eps)}
+def _xhat(program: Program, sizes: Mapping[str, int], given: Arrays, eps: Fraction, statistics: Sequence[str]) -> Any:
+    inputs = {"x": given["x"], "eps": float(eps)}
     inputs |= {role: given[name] for role, name in zip(STATISTICS, statistics, strict=False)}
-    return run_on(candidate.program, sizes, inputs)["xhat"]
-
-
-def _scaled(candidate: _Candidate, y: Any, given: Arrays, roles: Mapping[str, str]) -> Any:
-    gamma = given[roles["gamma"]] + candidate.offset if "gamma" in roles else 1.0
-    beta = given[roles["beta"]] if "beta" in roles else 0.0
-    return (y + beta) * gamma if candidate.beta_first else y * gamma + beta
+    return run_on(program, sizes, inputs)["xhat"]
 
 
 def made_by(found: Recognised, sizes: Mapping[str, int], given: Arrays) -> Any:
     """What the norm that was found makes of x and the parameters, each an array of the program's full rank."""
-    norm, beta_first = found.norm, BETA_FIRST in found.faults
-    candidate = _Candidate(norm, found.program, norm.eps or Fraction(0), "", norm.offset, beta_first)
-    roles = {role: name for name, role in found.roles}
-    xhat = _xhat(candidate, sizes, given, [roles[role] for role in STATISTICS if role in roles])
-    return _scaled(candidate, xhat, given, roles)
+    affine = Affine({role: name for name, role in found.roles}, found.norm.offset, BETA_FIRST in found.faults)
+    xhat = _xhat(found.program, sizes, given, found.norm.eps or Fraction(0), affine.statistics)
+    return affine.of(xhat, given)
 
 
-def _recognised(candidate: _Candidate, program: Program, roles: Mapping[str, str]) -> Recognised:
-    axes = {role: program.values[name] for role, name in roles.items()}
-    wanted = {axis for role in ("gamma", "beta") for axis in axes.get(role, ())}
-    affine = " ".join(axis for axis in program.axes if axis in wanted)
-    norm = replace(
-        candidate.norm,
-        affine=affine or None,
-        eps=as_written(candidate.eps),
-        scale=bool(affine) and "gamma" in roles,
-        shift=bool(affine) and "beta" in roles,
-        offset=candidate.offset,
-        name="",
-    )
+def _recognised(candidate: Candidate, eps: Fraction, affine: Affine, program: Program) -> Recognised:
+    norm = whole(candidate.norm, as_written(eps), affine, dict(program.inputs))
     faults = [candidate.fault] if candidate.fault else []
     faults += ["correction"] if norm.correction else []
-    faults += [BETA_FIRST] if candidate.beta_first else []
-    faults += ["no-eps"] if not candidate.eps else []
-    named = tuple((name, role) for role, name in roles.items())
+    faults += [BETA_FIRST] if affine.beta_first else []
+    faults += ["no-eps"] if not eps else []
+    named = tuple((name, role) for role, name in affine.roles.items())
     return Recognised(norm, candidate.program, named, "two-pass", False, tuple(faults))
 
 
