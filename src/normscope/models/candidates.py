@@ -14,7 +14,6 @@ from .forms import FORMS
 
 STATISTICS = ("running_mean", "running_var")  # in the order of their roles
 OFFSETS = (0, 1)  # gamma is w, or 1 + w
-OF_RUNNING = ("", "outside")  # the forms that are looked for where the statistics are given
 
 
 @dataclass(frozen=True)
@@ -33,10 +32,10 @@ class Candidate:
 def candidates(pattern: str, running: bool = False) -> Iterator[Candidate]:
     """Every norm of a pattern, the right ones first; `running`: of given statistics."""
     kinds = [(True, 0)] if running else list(product((True, False), (0, 1)))
-    for fault in OF_RUNNING if running else FORMS:
+    for fault, changed in FORMS.items():
         for center, correction in kinds:
             norm = Norm(pattern, None, 0, correction, center, running=running)
-            program = FORMS[fault](forward(norm))
+            program = changed(forward(norm))
             if program is not None:
                 yield Candidate(norm, program, fault)
 
