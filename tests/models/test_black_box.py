@@ -98,7 +98,20 @@ def box(function, shape, *params):
         (box(channels_first, IMAGE, C), "a0 [a1] a2 a3", "a1", "1e-5", 0, ""),
         (box(batch_norm, IMAGE, C, C, C, C), "[a0] a1 [a2 a3]", "a1", "1e-3", 0, ""),
     ],
-    ids=["layer", "float32", "tutorial", "floor", "normalize", "no_root", "raw", "machine", "one_pass", "group", "channels", "batch"],
+    ids=[
+        "layer",
+        "float32",
+        "tutorial",
+        "floor",
+        "normalize",
+        "no_root",
+        "raw",
+        "machine",
+        "one_pass",
+        "group",
+        "channels",
+        "batch",
+    ],
 )
 def test_a_norm_is_what_it_computes(made, pattern, affine, eps, offset, fault):
     found = seen(made)

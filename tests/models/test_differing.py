@@ -94,8 +94,17 @@ def test_an_offset_that_an_exporter_folded_is_no_difference(gamma, same):
         return {"gamma": Summary(8, at - 0.1, at + 0.1, at)}
 
     weights = report(ns.rms_norm(8, 1e-6, offset=1), parameters=summarised(0.2))
-    graph = report(ns.rms_norm(8, 1e-6), parameters=summarised(gamma))
-    assert (ns.diff(weights, graph).different == ()) == same
+    for unknown in ((), ("offset",)):
+        graph = report(ns.rms_norm(8, 1e-6), parameters=summarised(gamma), unknown=unknown)
+        assert (ns.diff(weights, graph).different == ()) == same
+        assert (("layers.0.norm", "offset") in rows(ns.diff(weights, graph))) != same
+
+
+def test_a_gamma_that_may_be_one_plus_w_is_no_difference():
+    told, graph = (report(ns.rms_norm(8, 1e-6, offset=at), unknown=("offset",) * (not at)) for at in (1, 0))
+    made = ns.diff(told, graph)
+    assert made.different == ()
+    assert {"where": "layers.0.norm", "field": "offset"} in made["unknown"]
 
 
 def test_the_final_norm_is_no_layers_norm():
