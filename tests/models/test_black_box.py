@@ -59,7 +59,7 @@ def group_norm(x, w, b):
 
 def normalize(x, g):  # PyTorch's F.normalize, times the root of the width
     length = np.sqrt((x * x).sum(-1, keepdims=True))
-    return x / np.maximum(length, 1e-12) * 8**0.5 * g
+    return x / np.maximum(length, 1e-12) * 64**0.5 * g
 
 
 def no_root(x, w):
@@ -89,7 +89,7 @@ def box(function, shape, *params):
         (box(in_float32, TOKENS, D), "a0 a1 [a2]", "a2", "1e-6", 1, ""),
         (box(tutorial, TOKENS, D, D), "a0 a1 [a2]", "a2", "1e-6", 0, "outside"),
         (box(floor, TOKENS), "a0 a1 [a2]", None, "1e-3", 0, "floor"),
-        (box(normalize, TOKENS, D), "a0 a1 [a2]", "a2", "3.5355e-13", 0, "root-floor"),
+        (box(normalize, (3, 5, 64), (64,)), "a0 a1 [a2]", "a2", "1.25e-13", 0, "root-floor"),
         (box(no_root, TOKENS, D), "a0 a1 [a2]", "a2", "1e-5", 0, "no-root"),
         (box(raw_square, TOKENS), "a0 a1 [a2]", None, "1e-5", 0, "raw-square"),
         (box(machine, TOKENS, D), "a0 a1 [a2]", "a2", None, 0, ""),

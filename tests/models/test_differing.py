@@ -97,8 +97,17 @@ def test_an_offset_that_an_exporter_folded_is_no_difference(gamma, same):
         return {"gamma": Summary(8, at - 0.1, at + 0.1, at)}
 
     weights = report(ns.rms_norm(8, 1e-6, offset=1), parameters=summarised(0.2))
-    graph = report(ns.rms_norm(8, 1e-6), parameters=summarised(gamma))
-    assert (ns.diff(weights, graph).different == ()) == same
+    for unknown in ((), ("offset",)):
+        graph = report(ns.rms_norm(8, 1e-6), parameters=summarised(gamma), unknown=unknown)
+        assert (ns.diff(weights, graph).different == ()) == same
+        assert (("layers.0.norm", "offset") in rows(ns.diff(weights, graph))) != same
+
+
+def test_a_gamma_that_may_be_one_plus_w_is_no_difference():
+    told, graph = (report(ns.rms_norm(8, 1e-6, offset=at), unknown=("offset",) * (not at)) for at in (1, 0))
+    made = ns.diff(told, graph)
+    assert made.different == ()
+    assert {"where": "layers.0.norm", "field": "offset"} in made["unknown"]
 
 
 def test_a_graphs_gamma_tells_no_offset_beside_a_model_without_weights():
@@ -159,6 +168,18 @@ def test_norms_without_paths_in_common_are_paired_in_order():
     made = ns.diff(one, other)
     assert made.paired == "in the order in which they stand"
     assert rows(made) == {("layers.*.norm", "eps"): (1e-5, 1e-6)}
+
+
+def test_what_has_no_path_in_common_is_paired_in_order():
+    def sides(name, *last):
+        norms = [Found(f"layers.{at}.norm", ns.layer_norm(8)) for at in range(3)]
+        return Report((*norms, *(Found(name, norm) for norm in last)))
+
+    made = ns.diff(sides("1", ns.layer_norm(8)), sides("/1/ReduceL2", ns.rms_norm(8)))
+    assert made.paired == "by their paths, the rest in the order in which they stand"
+    assert rows(made)["1", "kind"] == ("LayerNorm", "RMSNorm")
+    assert ns.diff(sides("1"), sides("2")).paired == "by their paths"
+    assert rows(ns.diff(sides("1", ns.layer_norm(8)), sides("2")))["1", "count"] == (1, 0)
 
 
 def test_a_norm_that_one_lacks_is_counted():

@@ -59,8 +59,9 @@ def test_an_exported_layer_is_found_as_what_it_is(name, tmp_path):
     path.write_bytes(GRAPHS[name])
     (found,) = inspect_onnx(path).norms
     layer = name.partition("/")[0]
-    folded = layer == "gemma_rms_norm" and "dynamo" in name  # that exporter stores 1 + w, so the offset is lost
+    folded = layer == "gemma_rms_norm" and "dynamo" in name  # that exporter stores 1 + w, so nothing tells the offset
     assert found.norm == (replace(NORMS[layer], offset=0) if folded else NORMS[layer])
+    assert found.unknown == (("offset",) if folded or (layer != "gemma_rms_norm" and "rms_norm" in layer) else ())
     assert found.norm.name == NORMS[layer].name
     assert [warning[: len(start)] for warning, start in zip(found.warnings, WARNINGS.get(layer, []), strict=True)] == (
         WARNINGS.get(layer, [])

@@ -14,6 +14,7 @@ from .forms import words
 from .found import Found, Report
 from .fused import RULES_WITH_FUSED, Fused, fused, parameter
 from .graph import Graph, graphs
+from .meaning import is_given
 from .recognise import made_by
 from .regions import Unreadable
 from .search import Region, Search, divisor
@@ -96,12 +97,25 @@ def _of_region(graph: Graph, found: Region, is_fused: bool, run: bool) -> Found:
         offset=norm.offset,
         dtype=graph.dtype(found.x),
         parameters=_summaries(graph, tensors),
-        evidence=(*evidence, *_formats(graph, found), *filter(None, [outcome.evidence])),
+        evidence=(*evidence, *_formats(graph, found), *_modulation(graph, found), *filter(None, [outcome.evidence])),
         unknown=_unknown(norm),
         warnings=(*faults, *filter(None, [outcome.warning])),
         tensors={"x": found.x, "y": found.y} | tensors,
         cast=_cast(graph, found),
     )
+
+
+def _modulation(graph: Graph, found: Region) -> Iterator[str]:
+    """What stands in gamma's place but is no parameter of the model."""
+    for name, role in found.what.roles:
+        if (tensor := dict(found.meaning.given)[name]) in graph.inputs:
+            yield f"{role} is an input of the model, {tensor}"
+    if found.what.norm.scale:
+        return
+    for node in (graph.nodes[at] for at in graph.readers.get(found.y, ())):
+        others = [name for name in node.input if name != found.y and not is_given(graph, name)]
+        if node.op_type == "Mul" and others:
+            yield f"{others[0]}, which is computed, multiplies y next: a modulation, no gamma"
 
 
 def _unknown(norm: Norm) -> tuple[str, ...]:

@@ -11,11 +11,19 @@ def paired(one: Sequence[Found], other: Sequence[Found]) -> tuple[list[Pair], st
     """The norms of both models, each beside that of the other; and by what they are paired."""
     if all(each.place for each in (*one, *other)):
         return _by(lambda each: each.place, one, other), "by their place in the block"
-    by_path = _by_paths(one, other)
-    matched = sum(a is not None and b is not None for _, a, b in by_path)
-    if 2 * matched >= max(len(one), len(other)) or len(one) != len(other):
-        return by_path, "by their paths"
-    return [(a.where, a, b) for a, b in zip(one, other, strict=True)], "in the order in which they stand"
+    pairs = _by_paths(one, other)
+    both = [pair for pair in pairs if None not in pair]
+    if len(one) != len(other) or len(both) == len(one):
+        return pairs, "by their paths"
+    if 2 * len(both) < len(one):
+        return _in_order(one, other), "in the order in which they stand"
+    left = [a for _, a, b in pairs if a is not None and b is None]
+    right = [b for _, a, b in pairs if b is not None and a is None]
+    return [*both, *_in_order(left, right)], "by their paths, the rest in the order in which they stand"
+
+
+def _in_order(one: Sequence[Found], other: Sequence[Found]) -> list[Pair]:
+    return [(a.where, a, b) for a, b in zip(one, other, strict=True)]
 
 
 def _by(key: Callable[[Found], str], one: Sequence[Found], other: Sequence[Found]) -> list[Pair]:

@@ -20,7 +20,7 @@ FURTHER = 5  # tensors further back that are tried once a norm is found: from x 
 AHEAD = 40  # nodes that are looked at behind the root
 DIVISORS = {"Div": 1, "Reciprocal": 0}  # which input it divides by
 SOON = 4  # tensors behind a root, where the division by it is looked for
-KEEPS_RANK = {*ELEMENTWISE, *SAME, "Softmax"}
+KEEPS_RANK = {*ELEMENTWISE, *SAME, *MEANS, "Softmax"}
 MOST_NORMS = 16  # of one root
 FRUITLESS = 32  # tensors that are no norm of any x, before the first that is one
 MISSES = 4  # tensors of x's shape that are none, behind one that is a norm
@@ -276,7 +276,7 @@ def _rank(graph: Graph, name: str, depth: int = 0) -> int | None:
     if node.op_type == "Reshape" and len(node.input) > 1:
         target = graph.shape(node.input[1])
         return target[0] if target and isinstance(target[0], int) else None
-    if node.op_type not in KEEPS_RANK:
+    if node.op_type not in KEEPS_RANK or not attributes(node).get("keepdims", 1):
         return None
     ranks = [_rank(graph, each, depth + 1) for each in node.input if each]
     return None if None in ranks else max((rank for rank in ranks if rank is not None), default=None)

@@ -6,7 +6,7 @@ from typing import Any
 from ..axes import Axes
 from .graph import dtype_name
 from .inputs import attributes, known, places, rounded, tensor, whole_numbers
-from .meaning import Known, Meant, Reading, Rule, Tensor, in_format
+from .meaning import Known, Meant, Reading, Rule, Tensor
 from .regions import Unreadable
 
 
@@ -20,7 +20,7 @@ def _cast(reading: Reading, node: Any) -> Sequence[Meant]:
         return [value]
     dtype = dtype_name(attributes(node)["to"]) if "to" in attributes(node) else reading.graph.dtype(node.input[1])
     whole = dtype.startswith(("int", "uint"))
-    return [in_format(Known(rounded(value.cells, whole), whole), dtype)]
+    return [Known(rounded(value.cells, whole), whole)]
 
 
 def _reshape(reading: Reading, node: Any) -> Sequence[Meant]:
