@@ -217,6 +217,13 @@ def test_the_lab_opens_at_the_largest_cell():
     assert "−9.00" in body
 
 
+def test_activations_that_are_not_finite_are_shown():
+    x = X.copy()
+    x[1, 1, 2] = np.nan
+    _, path, body = opened(ns.layer_norm(8), x)
+    assert "at=0,0,0" in path and "NaN" in body
+
+
 def test_an_rms_norm_with_an_offset():
     source, path, _ = opened(ns.rms_norm(8, 1e-6, offset=1), X, gamma=GAMMA - 1)
     assert "norm=rms_norm&affine=scale" in path

@@ -1,6 +1,6 @@
 """The norms of an ONNX file: its fused operators, and every region that means a norm."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from math import prod
 from pathlib import Path
@@ -11,7 +11,7 @@ from ..norm import Norm
 from ..tracing import trace
 from .canonical import canonical
 from .forms import words
-from .found import Found, Report
+from .found import Found, Progress, Report
 from .fused import RULES_WITH_FUSED, Fused, fused, parameter
 from .graph import Graph, graphs
 from .meaning import is_given
@@ -23,7 +23,6 @@ from .verify import Outcome, Part, verified
 
 ROWS = 3  # positions along a kept dimension, where a fused operator is run
 NEAR = "a tensor is divided by the root of a mean over itself, but as no norm that is known."
-Progress = Callable[[int, int], None]  # how many nodes are done, of how many
 
 
 def inspect_onnx(path: str | Path, *, run: bool = True, progress: Progress | None = None) -> Report:

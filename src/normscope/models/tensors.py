@@ -66,12 +66,7 @@ def tensors(path: str | Path) -> dict[str, Tensor]:
 
     try:
         check_fetched(place)
-        with place.open("rb") as file:
-            length = int.from_bytes(file.read(8), "little")
-            size = place.stat().st_size
-            if length > min(size - 8, LONGEST_HEADER):
-                refuse(f"its first 8 bytes promise a header of {length:,} bytes (it has {size:,}; at most 33,554,432)")
-            header = json.loads(file.read(length), object_pairs_hook=_once)
+        header, begin = _header(place, refuse)
     except FileNotFoundError:
         raise FileError(f"{path} does not exist.") from None
     except FileError:
@@ -82,11 +77,20 @@ def tensors(path: str | Path) -> dict[str, Tensor]:
         refuse("its header is no JSON")
     if not isinstance(header, dict):
         refuse("its header is no JSON object")
-    made = {}
-    for name, entry in header.items():
-        if name != "__metadata__":
-            made[name] = _tensor(place, name, entry, 8 + length, size, refuse)
-    return dict(sorted(made.items(), key=lambda each: each[1].start))
+    size = place.stat().st_size
+    entries = {name: entry for name, entry in header.items() if name != "__metadata__"}
+    made = [_tensor(place, name, entry, begin, size, refuse) for name, entry in entries.items()]
+    return {each.name: each for each in sorted(made, key=lambda each: each.start)}
+
+
+def _header(path: Path, refuse: Any) -> tuple[Any, int]:
+    """What the header says, and the byte behind it."""
+    with path.open("rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+        size = path.stat().st_size
+        if length > min(size - 8, LONGEST_HEADER):
+            refuse(f"its first 8 bytes promise a header of {length:,} bytes (it has {size:,}; at most 33,554,432)")
+        return json.loads(file.read(length), object_pairs_hook=_once), 8 + length
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
