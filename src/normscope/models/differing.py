@@ -254,8 +254,8 @@ def _values(field: str, read: Callable[[Found], Any], a: Found, b: Found) -> tup
 
     The same weights with another offset are another gamma, even where a graph alone cannot tell its offset.
     """
-    if field == "offset" and a.offset != b.offset:
-        if _gammas_agree(a, b, a.offset, b.offset):
+    if field == "offset" and not {"offset"} <= {*a.unknown} & {*b.unknown}:
+        if a.offset != b.offset and _gammas_agree(a, b, a.offset, b.offset):
             return FOLDED, FOLDED
         if _gammas_agree(a, b, 0, 0):
             return a.offset, b.offset
