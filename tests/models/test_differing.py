@@ -156,6 +156,13 @@ def test_a_preset_says_what_its_family_says(name):
     assert {each.cast for each in made} == {family.cast}
 
 
+def test_the_same_weights_have_the_same_offset():
+    fields = {"parameters": {"gamma": Summary(8, 0.9, 1.1, 1.0)}}
+    told, graph = report(ns.rms_norm(8), **fields), report(ns.rms_norm(8), unknown=("offset",), **fields)
+    assert {"where": "layers.0.norm", "field": "offset"} not in ns.diff(told, graph)["unknown"]
+    assert {"where": "layers.0.norm", "field": "offset"} in ns.diff(graph, graph)["unknown"]
+
+
 def test_the_final_norm_is_no_layers_norm():
     final, layer = ns.layer_norm(8, 1e-3), ns.layer_norm(8)
     one = Report((Found("norm", final), Found("layers.0.norm", layer)))

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from onnx import helper
+from onnx import TensorProto, helper
 
 import normscope as ns
 from normscope.models import search
@@ -40,6 +40,15 @@ def test_two_layer_norms_that_share_xhat_have_a_beta_each(tmp_path):
 def test_a_residual_add_behind_a_norm_is_no_second_one(tmp_path):
     body = f"{XHAT} scaled = Mul (xhat, gamma)\n n = Add (scaled, beta)\n r = Add (n, x)\n y = Mul (r, gamma2)"
     assert only(inspected(model(body, **EPS, gamma2=GAMMA), tmp_path)).tensors["y"] == "n"
+
+
+def test_a_cast_that_changes_nothing_is_no_part_of_a_norm(tmp_path):
+    cast = f"y = Cast <to = {TensorProto.FLOAT}> (n)"
+    for dtype, y in (("float", "n"), ("float16", "y")):
+        wide = f"w = Cast <to = {TensorProto.FLOAT}> (x)\n {XHAT.replace('(x', '(w')}\n {AFFINE.replace('y =', 'n =')}"
+        back = cast if dtype == "float" else cast.replace(f"= {TensorProto.FLOAT}>", f"= {TensorProto.FLOAT16}>")
+        made = model(f"{wide}\n {back}", x=f"{dtype}[B,S,8] x", y=f"{dtype}[B,S,8] y", **EPS)
+        assert only(inspected(made, tmp_path)).tensors["y"] == y
 
 
 # ---- gamma and beta

@@ -28,12 +28,12 @@ def values(field: str, read: Callable[[Found], Any], a: Found, b: Found) -> tupl
 
     The same weights with another offset are another gamma, even where a graph alone cannot tell its offset.
     """
-    if field == "offset" and a.offset != b.offset:
-        if _gammas_agree(a, b, a.offset, b.offset):
+    if field == "offset" and not all("offset" in each.unknown for each in (a, b)):
+        if a.offset != b.offset and _gammas_agree(a, b, a.offset, b.offset):
             return FOLDED, FOLDED
         if _gammas_agree(a, b, 0, 0):
             return a.offset, b.offset
-        if not all("gamma" in each.parameters for each in (a, b)):
+        if a.offset != b.offset and not all("gamma" in each.parameters for each in (a, b)):
             return _graphs_offset(a), _graphs_offset(b)
     return read(a), read(b)
 

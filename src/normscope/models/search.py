@@ -283,9 +283,10 @@ def _rank(graph: Graph, name: str, depth: int = 0) -> int | None:
 
 
 def _casts_back(graph: Graph, before: str, y: str, x: str) -> bool:
-    """Whether y is the tensor before it, cast to x's dtype."""
+    """Whether y is the tensor before it, cast from another dtype to x's."""
     node = graph.nodes[graph.maker[y]]
-    return node.op_type == "Cast" and node.input[0] == before and graph.dtype(y) == graph.dtype(x)
+    is_cast = node.op_type == "Cast" and node.input[0] == before
+    return is_cast and graph.dtype(before) != graph.dtype(y) == graph.dtype(x)
 
 
 def _is_layer(meaning: Meaning, what: Recognised) -> bool:
