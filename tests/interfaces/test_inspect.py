@@ -63,6 +63,8 @@ def test_a_model_without_norms_is_fine(tmp_path, run, data):
     ("source", "code", "words"),
     [
         ("none.onnx", 2, "there is no file or folder none.onnx"),
+        ("", 2, "source is empty; give an .onnx"),
+        ("lfs.onnx", 3, "is a pointer of git-lfs"),
         ("m.pt", 3, "never read"),
         ("m.safetensors", 3, "is no .safetensors file that can be read"),
         ("m.onnx", 3, "is no ONNX model"),
@@ -81,6 +83,7 @@ def test_what_cannot_be_inspected(tmp_path, run, source, code, words):
         (tmp_path / name).touch()
     for name in ("m.safetensors", "m.onnx"):
         (tmp_path / name).write_bytes(b"\xff" * 40)
+    (tmp_path / "lfs.onnx").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:abc\nsize 123\n")
     (tmp_path / "maker.py").write_text(
         "import sys\n"
         "def number():\n    return 3\n"

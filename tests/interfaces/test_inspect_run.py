@@ -9,9 +9,10 @@ from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
+from onnx import helper, numpy_helper
 
 import normscope as ns
-from normscope.errors import FileError
+from normscope.errors import DtypeError, FileError
 from normscope.interfaces import inspect_lab, inspect_run, web
 from normscope.interfaces.feeds import read_feeds
 from normscope.interfaces.inspect_lab import lab
@@ -55,6 +56,7 @@ def test_the_json(run, tmp_path):
         == ["block.0/norm", "block.2/norm"]
     )
     assert (first["largest"], first["feature"], first["row"]) == (40.0, 5, 5)
+    assert (first["pattern"], first["eps"]) == ("B S [d]", 1e-5)
     assert first["var"]["most"] == pytest.approx(X.astype(float).var(-1).max())
     assert second["apart"] < 1e-6
 
@@ -86,6 +88,28 @@ def test_the_page_stands_alone_and_has_a_table_behind_each_plot(run, tmp_path):
     assert cells[:2] == ["block.0/norm", written(float(var.max()), 5)]
     assert written(float(np.median(var)), 5) in cells
     assert "normscope inspect model.onnx --run input.npz --open NORM" in text
+
+
+def test_the_page_says_what_the_inspection_found_wrong(run, tmp_path):
+    one_pass = """m = ReduceMean<axes = [-1]>(x)
+s = Mul(x, x)
+a = ReduceMean<axes = [-1]>(s)
+b = Mul(m, m)
+v = Sub(a, b)
+e = Add(v, eps)
+r = Sqrt(e)
+c = Sub(x, m)
+y = Div(c, r)"""
+    (tmp_path / "model.onnx").write_bytes(model(one_pass, eps=np.array(1e-5, np.float32)).SerializeToString())
+    run(*RUN, "--report", "page.html")
+    assert "the variance is one-pass" in (tmp_path / "page.html").read_text()
+
+
+def test_a_name_behind_an_error_is_explained(run, tmp_path):
+    assert inspect_run.BREAKS not in run(*RUN)[1]
+    np.savez(tmp_path / "input.npz", x=X * 1e4)
+    out = run(*RUN)[1]
+    assert inspect_run.BREAKS in out and re.search(r" (x|q)$", out, re.MULTILINE)
 
 
 def test_a_page_overwrites_no_input(run, tmp_path):
@@ -126,6 +150,55 @@ def test_open_serves_the_norm(run, monkeypatch):
     assert status == 200 and "block.2/norm of model.onnx" in body
 
 
+def test_a_model_without_a_norm_has_no_tables(run, tmp_path):
+    (tmp_path / "model.onnx").write_bytes(model("y = Relu(x)").SerializeToString())
+    assert run(*RUN) == (0, "No norm was found.\n\nNothing went through a norm.\n", "")
+
+
+def test_what_a_run_cannot_show_takes_nothing_from_the_inspection(run, tmp_path):
+    inner = helper.make_graph(
+        [helper.make_node("LayerNormalization", ["x", "gamma"], ["inner"], name="inside")],
+        "then", [], [helper.make_empty_tensor_value_info("inner")],
+    )  # fmt: skip
+    made = model("y = Relu(x)", gamma=GAMMA)
+    made.graph.node.append(helper.make_node("If", ["yes"], ["b"], name="choice", then_branch=inner, else_branch=inner))
+    made.graph.initializer.append(numpy_helper.from_array(np.array(True), "yes"))
+    (tmp_path / "model.onnx").write_bytes(made.SerializeToString())
+    code, out, err = run(*RUN)
+    assert (code, err) == (0, "") and out.startswith("2 norms\n")
+    assert "Nothing went through a norm.\n" in out and "it stands in a branch or a loop" in out
+    assert "--open" not in out
+
+
+def test_an_input_without_a_cell_is_refused(run, tmp_path):
+    np.savez(tmp_path / "input.npz", x=X[:, :0])
+    code, out, err = run(*RUN)
+    assert (code, out) == (3, "")
+    assert (
+        "nothing could be measured. block.0/norm: what goes through it cannot be measured: x has shape (2, 0, 8)"
+        in (err)
+    )
+
+
+@pytest.mark.oracle
+def test_a_run_shows_the_norms_that_are_functions(run, tmp_path, monkeypatch):
+    (tmp_path / "maker.py").write_text(
+        "import torch\nclass Net(torch.nn.Module):\n"
+        "    def __init__(self):\n        super().__init__()\n        self.norm = torch.nn.LayerNorm(8)\n"
+        "    def forward(self, x):\n        return torch.nn.functional.rms_norm(self.norm(x), (8,), eps=1e-6)\n"
+    )
+    command = ("inspect", "maker.py:Net", "--run", "input.npz")
+    data = json.loads(run(*command, "--json")[1])
+    assert [each["where"] for each in data["norms"]] == ["norm", "rms_norm()"]
+    assert [each["where"] for each in data["run"]["norms"]] == ["norm", "rms_norm()"]
+    served = {}
+    monkeypatch.setattr(web, "serve", lambda **options: served.update(options) or 0)
+    for name, eps in (("rms_norm()", "1e-6"), ("norm", "1e-5")):
+        assert run(*command, "--open", name)[0] == 0
+        assert next(iter(served["sources"].values())).eps == eps
+    assert "there is no norm at 'gone': norm, rms_norm()." in run(*command, "--open", "gone")[2]
+
+
 # ---- the lab
 
 
@@ -142,6 +215,13 @@ def test_the_lab_opens_at_the_largest_cell():
     _, path, body = opened(ns.layer_norm(64), x)
     assert "at=1,16,37" in path
     assert "−9.00" in body
+
+
+def test_activations_that_are_not_finite_are_shown():
+    x = X.copy()
+    x[1, 1, 2] = np.nan
+    _, path, body = opened(ns.layer_norm(8), x)
+    assert "at=0,0,0" in path and "NaN" in body
 
 
 def test_an_rms_norm_with_an_offset():
@@ -199,7 +279,7 @@ def test_a_shape_that_is_none_of_the_norms_is_told(tmp_path):
     norms = [Found("n", ns.layer_norm(9), tensors={"x": "x", "y": "a"}), *inspect_onnx(tmp_path / "model.onnx").norms]
     made = inspect_run.run(tmp_path / "model.onnx", norms, str(tmp_path / "input.npz"))
     assert len(made.norms) == 2
-    assert made.warnings[0].startswith("n: what goes through it is none of its x: ")
+    assert made.warnings[0].startswith("n: what goes through it cannot be measured: x has size 8 ")
 
 
 # ---- the input's file
@@ -227,7 +307,7 @@ def test_feeds_of_every_kind(tmp_path):
 def test_feeds_are_never_unpickled(tmp_path):
     with pytest.raises(FileError, match="'x' holds pickled objects"):
         read_feeds(saved(tmp_path, x=np.array([{}, 1], object)))
-    with pytest.raises(FileError, match="'x' is <U1"):
+    with pytest.raises(DtypeError, match="'x' is <U1"):
         read_feeds(saved(tmp_path, x=np.array(["a"])))
 
 

@@ -13,6 +13,23 @@ from normscope.models.onnx_file import inspect_onnx
 D = 8
 GAMMA = np.linspace(0.5, 1.5, D, dtype=np.float32)
 BETA = np.linspace(-1.0, 1.0, D, dtype=np.float32)
+EPS = {"eps": np.array(1e-5, np.float32), "gamma": GAMMA, "beta": BETA}
+CENTERED = """
+    mu = ReduceMean <axes = [-1]> (x)
+    c = Sub (x, mu)
+    q = Mul (c, c)
+    var = ReduceMean <axes = [-1]> (q)
+"""
+XHAT = f"{CENTERED} v = Add (var, eps)\n s = Sqrt (v)\n xhat = Div (c, s)"
+RMS = """
+    q = Mul (x, x)
+    m = ReduceMean <axes = [-1]> (q)
+    v = Add (m, eps)
+    s = Sqrt (v)
+    xhat = Div (x, s)
+"""
+AFFINE = "scaled = Mul (xhat, gamma)\n y = Add (scaled, beta)"
+RUN = "ONNX Runtime gives what the norm gives, on random numbers"
 
 
 def model(

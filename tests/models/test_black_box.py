@@ -57,6 +57,15 @@ def group_norm(x, w, b):
     return layer_norm(z, 1, 0).reshape(x.shape) * w[:, None, None] + b[:, None, None]
 
 
+def normalize(x, g):  # PyTorch's F.normalize, times the root of the width
+    length = np.sqrt((x * x).sum(-1, keepdims=True))
+    return x / np.maximum(length, 1e-12) * 64**0.5 * g
+
+
+def no_root(x, w):
+    return (x - mean(x)) / (var(x) + 1e-5) * w
+
+
 def channels_first(x, w):
     return layer_norm(np.moveaxis(x, 1, -1), w, 0).transpose(0, 3, 1, 2)
 
@@ -80,6 +89,8 @@ def box(function, shape, *params):
         (box(in_float32, TOKENS, D), "a0 a1 [a2]", "a2", "1e-6", 1, ""),
         (box(tutorial, TOKENS, D, D), "a0 a1 [a2]", "a2", "1e-6", 0, "outside"),
         (box(floor, TOKENS), "a0 a1 [a2]", None, "1e-3", 0, "floor"),
+        (box(normalize, (3, 5, 64), (64,)), "a0 a1 [a2]", "a2", "1.25e-13", 0, "root-floor"),
+        (box(no_root, TOKENS, D), "a0 a1 [a2]", "a2", "1e-5", 0, "no-root"),
         (box(raw_square, TOKENS), "a0 a1 [a2]", None, "1e-5", 0, "raw-square"),
         (box(machine, TOKENS, D), "a0 a1 [a2]", "a2", None, 0, ""),
         (box(one_pass, TOKENS, D), "a0 a1 [a2]", "a2", "1e-12", 0, ""),
@@ -87,7 +98,20 @@ def box(function, shape, *params):
         (box(channels_first, IMAGE, C), "a0 [a1] a2 a3", "a1", "1e-5", 0, ""),
         (box(batch_norm, IMAGE, C, C, C, C), "[a0] a1 [a2 a3]", "a1", "1e-3", 0, ""),
     ],
-    ids=["layer", "float32", "tutorial", "floor", "raw", "machine", "one_pass", "group", "channels", "batch"],
+    ids=[
+        "layer",
+        "float32",
+        "tutorial",
+        "floor",
+        "normalize",
+        "no_root",
+        "raw",
+        "machine",
+        "one_pass",
+        "group",
+        "channels",
+        "batch",
+    ],
 )
 def test_a_norm_is_what_it_computes(made, pattern, affine, eps, offset, fault):
     found = seen(made)
@@ -105,6 +129,15 @@ def test_what_only_values_tell():
     roles = {"gamma": "w", "beta": "b", "running_mean": "m", "running_var": "v"}
     assert seen(box(batch_norm, IMAGE, C, C, C, C)).roles == roles
     assert seen(box(batch_norm, IMAGE, C, C, C, C)).norm.running
+
+
+def added_first(x, w, b):
+    return (layer_norm(x, 1, 0) + b) * (1 + w)
+
+
+def test_a_beta_that_is_added_before_gamma_multiplies():
+    found = seen(box(added_first, TOKENS, D, D))
+    assert (found.fault, found.norm.offset, found.roles) == ("beta-first", 1, {"gamma": "w", "beta": "b"})
 
 
 def softmax(x):

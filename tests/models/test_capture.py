@@ -166,7 +166,8 @@ def test_an_input_is_cast_and_that_is_said(tmp_path):
     [
         ({"y": X}, "the input holds y and lacks x; model.onnx takes x: float32 (B, S, 8)"),
         ({"x": X > 0}, "x is bool; the model takes float32"),
-        ({"x": X[..., :4]}, "ONNX Runtime cannot run it on this input"),
+        ({"x": X[..., :4]}, "x has shape (2, 3, 4); the model takes (B, S, 8): axis 2 has 4 and needs 8."),
+        ({"x": X[0]}, "x has shape (3, 8); the model takes (B, S, 8), of 3 axes."),
     ],
 )
 def test_an_input_that_is_not_the_models(tmp_path, feeds, words):
@@ -182,6 +183,14 @@ def test_integers_that_the_models_dtype_does_not_hold(tmp_path):
     np.testing.assert_array_equal(passage.x, np.arange(8.0)[None])
     with pytest.raises(FileError, match="x is int64; the model takes int32"):
         passages(path, {"x": np.arange(8)[None] + 2**40})
+
+
+def test_a_model_that_cannot_be_run(tmp_path):
+    made = model("y = Reshape(x, five)", y="float[N] y", five=np.array([5]))
+    path = written(made, tmp_path)
+    norm = Found("n", ns.layer_norm(8), tensors={"x": "x", "y": "y"})
+    with pytest.raises(FileError, match="ONNX Runtime cannot run it on this input"):
+        passages(path, {"x": X}, [norm])
 
 
 def test_a_model_that_cannot_be_loaded(tmp_path):
@@ -283,6 +292,44 @@ def test_a_module_is_run_with_hooks():
     with pytest.raises(FileError, match="Net cannot be run on this input: RuntimeError"):
         passages(net, {"x": X[..., :4]}, norms)
     assert not net.norm._forward_hooks
+
+
+@pytest.mark.oracle
+def test_norms_that_are_functions_are_seen_as_they_are_called():
+    import torch
+    from torch.nn import functional
+
+    class Block(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight, self.norm = torch.nn.Parameter(torch.arange(8.0)), torch.nn.LayerNorm(8)
+
+        def forward(self, x):
+            x = functional.layer_norm(x, (8,), self.weight, eps=1e-3)
+            x = functional.layer_norm(self.norm(x), (3, 8), bias=torch.ones(3, 8))
+            x = torch.rms_norm(x, (8,), eps=1e-6)
+            x = functional.group_norm(x, 3, torch.ones(3))
+            x = functional.instance_norm(x) + functional.batch_norm(x, None, None, training=True)
+            return functional.batch_norm(x, torch.ones(3), torch.ones(3), eps=1e-2)
+
+    net = torch.nn.Sequential(Block())
+    kept, notes = passages(net, {"input": X}, [Found("0.norm", ns.layer_norm(8))])
+    two = replace(ns.layer_norm([3, 8]), scale=False)
+    assert {each.where: (each.norm.name, each.found.norm) for each in kept} == {
+        "0.norm": ("LayerNorm", ns.layer_norm(8)),
+        "0.layer_norm()": ("LayerNorm", ns.layer_norm(8, 1e-3, bias=False)),
+        "0.layer_norm() 2": ("LayerNorm", two),
+        "0.rms_norm()": ("RMSNorm", ns.rms_norm(8, 1e-6, elementwise_affine=False)),
+        "0.group_norm()": ("GroupNorm", replace(ns.group_norm(3, 3), shift=False)),
+        "0.instance_norm()": ("InstanceNorm", replace(ns.instance_norm(3), scale=False, shift=False)),
+        "0.batch_norm()": ("BatchNorm", ns.batch_norm(3, affine=False)),
+        "0.batch_norm() 2": ("BatchNorm", ns.batch_norm(3, 1e-2, affine=False, training=False)),
+    }
+    assert notes == [] and all(measured(each).apart < 1e-5 for each in kept)
+    np.testing.assert_array_equal(kept[0].parameters["gamma"], np.arange(8))
+    assert kept[0].found.evidence == ("torch.nn.functional.layer_norm was called in 0",)
+    again, _ = passages(torch.nn.Sequential(net[0], net[0]), {"input": X}, [Found("0.norm", ns.layer_norm(8))])
+    assert [each.where for each in again[8:10]] == ["0.layer_norm() (call 2)", "0.norm (call 2)"]
 
 
 @pytest.mark.oracle

@@ -82,7 +82,22 @@ def test_config_json_tells_eps_and_offset(tmp_path, config, eps, offset, words):
 def test_an_eps_that_is_none_is_unknown(tmp_path, eps):
     report = ns.inspect(folder(tmp_path, {"model_type": "llama", "rms_norm_eps": eps}, LLAMA))
     assert {each.unknown for each in report} == {("eps",)}
-    assert any("is no eps" in words for words in report[0].evidence)
+    assert any("no eps" in words for words in report[0].evidence)
+    (warning,) = report.warnings
+    assert warning.startswith("config.json: rms_norm_eps is ") and warning.endswith(", which is no eps.")
+
+
+def test_cells_that_are_not_finite_are_told(tmp_path):
+    gamma = vector(16)
+    gamma[3], gamma[5], gamma[9] = np.nan, np.inf, 40
+    found = ns.inspect(saved(tmp_path / "m.safetensors", {"a_norm.weight": gamma, "b_norm.weight": gamma * np.nan}))
+    first, second = (each.parameters["gamma"] for each in found)
+    assert (first.count, first.strange, first.outliers) == (16, 2, ((9, 40.0),))
+    assert (first.least, first.most) == (gamma[0], 40)
+    assert "a_norm: 2 of 16 cells of gamma are not finite." in found.text()
+    assert "b_norm: 16 of 16 cells of gamma are not finite." in found.text()
+    assert found.to_json()["norms"][0]["parameters"]["gamma"]["not_finite"] == 2
+    assert (second.strange, np.isnan(second.mean), second.outliers) == (16, True, ())
 
 
 def test_shards_narrow_weights_and_a_beta_that_is_too_many(tmp_path):
@@ -195,7 +210,31 @@ def test_a_config_is_bounded(tmp_path):
     with pytest.raises(FileError, match="at most"):
         ns.inspect(tmp_path)
     (tmp_path / "config.json").write_text('{"model_type": "llama", "num_hidden_layers": 1000000000}')
-    assert len(ns.inspect(tmp_path)) == 3
+    report = ns.inspect(tmp_path)
+    assert [each.where for each in report] == ["layers.*.input_layernorm", "layers.*.post_attention_layernorm", "norm"]
+    assert [each.unknown for each in report] == [("count",), ("count",), ()]
+    words = "config.json: num_hidden_layers is 1000000000; at most 10,000 layers are counted."
+    assert report.warnings[1:] == (words,)
+
+
+def test_a_count_that_is_none_is_told(tmp_path):
+    fields = {"model_type": "llama", "hidden_size": -8, "num_hidden_layers": "x", "rms_norm_eps": "abc"}
+    report = ns.inspect(folder(tmp_path, fields))
+    assert report.warnings[1:] == (
+        "config.json: hidden_size is -8, which is no count.",
+        "config.json: num_hidden_layers is 'x', which is no count.",
+        "config.json: rms_norm_eps is 'abc', which is no eps.",
+    )
+    title, _, first, *_ = report.text().splitlines()
+    assert title == "At least 3 norms" and first.split()[1:3] == ["?", "RMSNorm"]
+    made = ns.diff(report, ns.inspect(folder(tmp_path, fields | {"num_hidden_layers": 3})))
+    unsure = {(row.where, row.field) for row in made.unsure}
+    assert ("model", "norms") in unsure and ("before attention", "count") in unsure
+    assert made.different == ()
+    inner = {"model_type": "strange", "text_config": {"model_type": "llama", "rms_norm_eps": [1]}}
+    assert (
+        ns.inspect(folder(tmp_path, inner, LLAMA)).warnings[-1] == "config.json: rms_norm_eps is [1], which is no eps."
+    )
 
 
 def test_what_is_no_model(tmp_path):

@@ -3,6 +3,8 @@
 import pytest
 
 import normscope as ns
+from normscope.models.differing import Diff, Row, of_preset
+from normscope.models.families import FAMILIES
 from normscope.models.found import Found, Report
 from normscope.models.summary import Summary
 from tests.models.weights import folder
@@ -31,6 +33,7 @@ def test_gemma_is_no_llama():
     assert found["model", "QK-norm"] == (False, True)
     assert found["before attention", "eps"] == (1e-5, 1e-6)
     assert found["before attention", "offset"] == (0, 1)
+    assert found["before attention", "cast"] == ("before gamma", "after gamma")
     assert found["queries", "count"] == (0, 26)
     assert set(made) == {"same", "different", "unknown", "paired"}
     assert made["different"][0] == {"where": "model", "field": "norms", "a": 65, "b": 157}
@@ -94,8 +97,70 @@ def test_an_offset_that_an_exporter_folded_is_no_difference(gamma, same):
         return {"gamma": Summary(8, at - 0.1, at + 0.1, at)}
 
     weights = report(ns.rms_norm(8, 1e-6, offset=1), parameters=summarised(0.2))
-    graph = report(ns.rms_norm(8, 1e-6), parameters=summarised(gamma))
-    assert (ns.diff(weights, graph).different == ()) == same
+    for unknown in ((), ("offset",)):
+        graph = report(ns.rms_norm(8, 1e-6), parameters=summarised(gamma), unknown=unknown)
+        assert (ns.diff(weights, graph).different == ()) == same
+        assert (("layers.0.norm", "offset") in rows(ns.diff(weights, graph))) != same
+
+
+def test_a_gamma_that_may_be_one_plus_w_is_no_difference():
+    told, graph = (report(ns.rms_norm(8, 1e-6, offset=at), unknown=("offset",) * (not at)) for at in (1, 0))
+    made = ns.diff(told, graph)
+    assert made.different == ()
+    assert {"where": "layers.0.norm", "field": "offset"} in made["unknown"]
+
+
+def test_a_graphs_gamma_tells_no_offset_beside_a_model_without_weights():
+    gamma = {"gamma": Summary(8, 0.9, 1.1, 1.0)}
+    graph = report(ns.rms_norm(8, 1e-6), parameters=gamma, tensors={"x": "a", "y": "b", "gamma": "c"})
+    config = report(ns.rms_norm(8, 1e-6, offset=1))
+    for sides in ((graph, config), (config, graph)):
+        made = ns.diff(*sides)
+        assert made.different == () and "offset" in {row.field for row in made.unsure}
+    code = report(ns.rms_norm(8, 1e-6), parameters=gamma, tensors={"gamma": "c"})
+    assert rows(ns.diff(code, config)) == {("layers.0.norm", "offset"): (0, 1)}
+    explicit = report(ns.rms_norm(8, 1e-6, offset=1), tensors={"x": "a", "y": "b", "gamma": "c"})
+    assert rows(ns.diff(explicit, code)) == {("layers.0.norm", "offset"): (1, 0)}
+
+
+def test_the_modules_of_a_list_are_not_one():
+    def sides(*norms):
+        return Report(tuple(Found(f"net.{at}", norm) for at, norm in enumerate(norms)))
+
+    made = ns.diff(sides(ns.layer_norm(8), ns.rms_norm(8)), sides(ns.layer_norm(8), ns.rms_norm(8, 1e-6)))
+    assert rows(made) == {("net.1", "eps"): ("machine", 1e-6)}
+    assert {row.where for row in made.same} == {"model", "net.0", "net.1"}
+
+
+def test_places_that_have_the_same_fields_are_one_line():
+    lines = ns.diff("llama-3-8b", "llama-3-8b").text().splitlines()
+    assert len(lines) == 4 and lines[0].startswith("The norms agree; 36 fields agree.")
+    assert lines[3].split("  ")[1] == "before attention; before the MLP; final"
+    one = Diff((Row("model", "norms", 1, 1),), ())
+    assert one.text().startswith("The norms agree; 1 field agrees.")
+
+
+@pytest.mark.parametrize("name", ns.presets.PRESETS)
+def test_a_preset_says_what_its_family_says(name):
+    preset = ns.presets.PRESETS[name]
+    made = of_preset(preset).norms
+    if not preset.model_type:
+        assert name == "resnet-50" and {each.cast for each in made} == {""}
+        return
+    family = FAMILIES[preset.model_type]
+    bias = family.bias if isinstance(family.bias, bool) else False
+    assert (preset.kind, preset.offset) == (family.kind, family.offset)
+    assert preset.kind == "RMSNorm" or preset.bias == bias
+    places = {each.place.removeprefix("text, ") for each in made if not each.place.startswith("image")}
+    assert places <= set(family.sites.values())
+    assert {each.cast for each in made} == {family.cast}
+
+
+def test_the_same_weights_have_the_same_offset():
+    fields = {"parameters": {"gamma": Summary(8, 0.9, 1.1, 1.0)}}
+    told, graph = report(ns.rms_norm(8), **fields), report(ns.rms_norm(8), unknown=("offset",), **fields)
+    assert {"where": "layers.0.norm", "field": "offset"} not in ns.diff(told, graph)["unknown"]
+    assert {"where": "layers.0.norm", "field": "offset"} in ns.diff(graph, graph)["unknown"]
 
 
 def test_the_final_norm_is_no_layers_norm():
@@ -110,6 +175,18 @@ def test_norms_without_paths_in_common_are_paired_in_order():
     made = ns.diff(one, other)
     assert made.paired == "in the order in which they stand"
     assert rows(made) == {("layers.*.norm", "eps"): (1e-5, 1e-6)}
+
+
+def test_what_has_no_path_in_common_is_paired_in_order():
+    def sides(name, *last):
+        norms = [Found(f"layers.{at}.norm", ns.layer_norm(8)) for at in range(3)]
+        return Report((*norms, *(Found(name, norm) for norm in last)))
+
+    made = ns.diff(sides("1", ns.layer_norm(8)), sides("/1/ReduceL2", ns.rms_norm(8)))
+    assert made.paired == "by their paths, the rest in the order in which they stand"
+    assert rows(made)["1", "kind"] == ("LayerNorm", "RMSNorm")
+    assert ns.diff(sides("1"), sides("2")).paired == "by their paths"
+    assert rows(ns.diff(sides("1", ns.layer_norm(8)), sides("2")))["1", "count"] == (1, 0)
 
 
 def test_a_norm_that_one_lacks_is_counted():

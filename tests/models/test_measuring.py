@@ -190,3 +190,27 @@ def ns_json(made):
     from normscope.page.json import dumps
 
     return dumps(made.to_json())
+
+
+def test_no_cell_is_no_x():
+    with pytest.raises(ShapeError, match=r"x has shape \(2, 0, 8\): it holds no cell"):
+        figures(np.zeros((2, 0, 8)), ns.layer_norm(8))
+
+
+def test_a_y_that_is_not_finite_is_not_near():
+    x = RNG.normal(size=(3, 8))
+    good = figures(x, ns.layer_norm(8), x)
+    y = x.copy()
+    y[1, 2] = np.nan
+    made = figures(x, ns.layer_norm(8), y)
+    assert good.apart < 10 and made.apart == np.inf
+    assert made.warnings == ("its y is not finite where what this norm makes of x is.",)
+    x[:] = np.nan
+    made = figures(x, ns.layer_norm(8), y)
+    assert made.apart is None and made.warnings == ("24 cells of x are not finite.",)
+
+
+def test_a_gamma_that_is_not_finite_is_told():
+    gamma = np.array([1.0, np.inf, 1, 1, 1, 1, 1, 1])
+    made = figures(RNG.normal(size=(3, 8)), ns.layer_norm(8), gamma=gamma)
+    assert made.warnings == ("1 cell of gamma is not finite.",)

@@ -3,7 +3,7 @@
 import pytest
 
 import normscope as ns
-from normscope.models.modules import is_module
+from normscope.models.modules import ONLY_MODULES, is_module
 
 
 def test_what_is_no_module_is_told_apart():
@@ -139,7 +139,8 @@ def test_wrong_forms_are_told(written):
     )
     assert only(written["OnePass"]()).form == "one-pass"
     report = ns.inspect(written["SumNorm"]())
-    assert not report and report.warnings == ("the module is called SumNorm, but it computes none that is known.",)
+    called = "the module is called SumNorm, but it computes none that is known."
+    assert not report and report.warnings == (called, ONLY_MODULES)
 
 
 @pytest.mark.oracle
@@ -149,7 +150,25 @@ def test_other_modules_are_none(nn):
         nn.PReLU(), nn.MultiheadAttention(16, 2), nn.LSTM(16, 16), nn.Sigmoid(), nn.Identity(), nn.Bilinear(4, 4, 4),
     )  # fmt: skip
     report = ns.inspect(nn.Sequential(*others))
-    assert not report and report.warnings == ()
+    assert not report and report.warnings == (ONLY_MODULES,)
+
+
+@pytest.mark.oracle
+def test_a_norm_that_is_a_function_is_told(nn):
+    class Block(nn.Module):
+        def __init__(self, norm):
+            super().__init__()
+            self.layer_norm, self.linear = norm, nn.Linear(8, 8)
+
+        def forward(self, x):
+            return self.linear(self.layer_norm(x) + self._more(x))
+
+        def _more(self, x):
+            return [nn.functional.rms_norm(each, (8,)) for each in x]
+
+    (warning,) = ns.inspect(nn.Sequential(Block(nn.Identity()), nn.LayerNorm(8), Block(nn.Identity()))).warnings
+    assert warning.startswith("0 and 1 more: Block names rms_norm, a function that is a norm: it is no module")
+    assert ns.inspect(nn.Sequential(nn.TransformerEncoderLayer(8, 2), nn.LayerNorm(8))).warnings == ()
 
 
 @pytest.mark.oracle

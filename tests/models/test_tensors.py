@@ -39,6 +39,12 @@ def test_a_dtype_that_numpy_lacks_is_listed_and_not_read(tmp_path):
         found.array()
 
 
+def test_a_pointer_of_git_lfs_says_what_it_is(tmp_path):
+    (tmp_path / "x.safetensors").write_bytes(b"version https://git-lfs.github.com/spec/v1\noid sha256:abc\nsize 123\n")
+    with pytest.raises(FileError, match=r"x\.safetensors is a pointer of git-lfs, .*fetch it: git lfs pull"):
+        tensors(tmp_path / "x.safetensors")
+
+
 @pytest.mark.parametrize(
     ("header", "length", "reason"),
     [

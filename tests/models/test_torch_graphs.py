@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import normscope as ns
+from normscope.models.found import Found, Report
 from normscope.models.onnx_file import inspect_onnx
 
 FILE = Path(__file__).parent / "files" / "torch_graphs.zip"
@@ -58,14 +59,23 @@ def test_an_exported_layer_is_found_as_what_it_is(name, tmp_path):
     path.write_bytes(GRAPHS[name])
     (found,) = inspect_onnx(path).norms
     layer = name.partition("/")[0]
-    folded = layer == "gemma_rms_norm" and "dynamo" in name  # that exporter stores 1 + w, so the offset is lost
+    folded = layer == "gemma_rms_norm" and "dynamo" in name  # that exporter stores 1 + w, so nothing tells the offset
     assert found.norm == (replace(NORMS[layer], offset=0) if folded else NORMS[layer])
+    assert found.unknown == (("offset",) if folded or (layer != "gemma_rms_norm" and "rms_norm" in layer) else ())
     assert found.norm.name == NORMS[layer].name
     assert [warning[: len(start)] for warning, start in zip(found.warnings, WARNINGS.get(layer, []), strict=True)] == (
         WARNINGS.get(layer, [])
     )
     assert (found.form == "one-pass") == (layer == "one_pass")
     assert found.dtype == ("float16" if layer.endswith("half") else "float32")
+
+
+@pytest.mark.parametrize("name", [name for name in GRAPHS if name.startswith("gemma_rms_norm")])
+def test_a_faithful_export_of_gemma_has_no_other_offset(name, tmp_path):
+    path = tmp_path / "layer.onnx"
+    path.write_bytes(GRAPHS[name])
+    original = Report((Found("norm", NORMS["gemma_rms_norm"], {"d": 8}, offset=1),))
+    assert ns.diff(original, inspect_onnx(path)).different == ()
 
 
 def test_an_operator_is_called_fused_and_its_parts_are_not(tmp_path):

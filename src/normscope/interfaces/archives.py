@@ -23,6 +23,12 @@ LISTED = 12  # names in a message
 LOCAL_HEADER = struct.Struct("<4s22xHH")  # of a member of a zip file: its mark, the lengths of name and extra field
 
 
+class MissingArray(FileError):
+    """An array that is not in the file: a wrong request, as the command line counts it."""
+
+    exit_code = 2
+
+
 @dataclass(frozen=True)
 class Archive:
     """The arrays of a file by name, each read when it is asked for; `source` begins messages."""
@@ -39,7 +45,7 @@ class Archive:
     def array(self, name: str) -> Any:
         """One of them, mapped where it lies in the file as it is. FileError or DtypeError for what cannot be."""
         if name not in self.readers:
-            raise FileError(f"{self.source}: it has no array '{name[:60]}'; it has {_listed(self.names)}.")
+            raise MissingArray(f"{self.source}: it has no array '{name[:60]}'; it has {_listed(self.names)}.")
         return self.readers[name](f"{self.source}, array '{name}'")
 
     def only(self) -> str:

@@ -7,7 +7,7 @@ from math import prod
 from pathlib import Path
 from typing import Any, NoReturn
 
-from ..errors import FileError
+from ..errors import DtypeError, FileError
 from .files import MissingFile
 
 MOST = 4 << 30  # bytes of all arrays
@@ -17,7 +17,8 @@ HOW = "numpy.savez('input.npz', input_ids=ids, ...)"
 def read_feeds(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Every array of an .npz file by its name.
 
-    Raises FileError for a file that is none, is damaged, unpacks to more than 4 GiB, or holds pickled objects.
+    Raises FileError for a file that is none, is damaged, unpacks to more than 4 GiB, or holds pickled objects;
+    DtypeError for an array of what are no numbers.
     """
     place = Path(path)
 
@@ -30,7 +31,7 @@ def read_feeds(path: str | os.PathLike[str]) -> dict[str, Any]:
             total = sum(each.file_size for each in members)
             if total > MOST:
                 refuse(f"it unpacks to {total:,} bytes; at most {MOST:,} are read.")
-            arrays = {each.filename.removesuffix(".npy"): _array(archive, each, refuse) for each in members}
+            arrays = {each.filename.removesuffix(".npy"): _array(archive, each, place, refuse) for each in members}
     except FileNotFoundError:
         raise MissingFile(f"the input from {path}: there is no such file; write one: {HOW}.") from None
     except IsADirectoryError:
@@ -46,7 +47,7 @@ def read_feeds(path: str | os.PathLike[str]) -> dict[str, Any]:
     return arrays
 
 
-def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo, refuse: Any) -> Any:
+def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo, place: Path, refuse: Any) -> Any:
     """One array; its header must promise no more bytes than are there."""
     import numpy as np
     from numpy.lib import format as npy
@@ -64,7 +65,7 @@ def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo, refuse: Any) -> An
         if dtype.hasobject:
             refuse(f"'{name}' holds pickled objects, which can run code when they are loaded, so it is never read.")
         if dtype.kind not in "biuf":
-            refuse(f"'{name}' is {dtype}; a model's input is numbers.")
+            raise DtypeError(f"the input from {place}: '{name}' is {dtype}; a model's input is numbers.")
         count = prod(shape)
         if min(shape, default=0) < 0 or count * dtype.itemsize > member.file_size:
             refuse(f"'{name}' is cut short: {shape} of {dtype} takes more bytes than are there.")

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 from ..errors import FileError, ShapeError
 from ..norm import exact_eps
 from . import npy
-from .archives import ARCHIVES, BESIDE, Archive, archive
+from .archives import ARCHIVES, BESIDE, Archive, MissingArray, archive
 from .tables import read_table
 
 SOURCE = "file"  # the name under which pages read the file that is open
@@ -72,7 +72,9 @@ def read(
         if place.suffix.lower() in ARCHIVES:
             return _picked(archive(place, f"{what} from {path}"), array)
         if array is not None:
-            refuse(f"it holds one array, none called '{array[:60]}'; leave --array out.")
+            raise MissingArray(
+                f"{what} from {path}: it holds one array, none called '{array[:60]}'; leave --array out."
+            )
         if place.suffix.lower() == ".npy":
             return Tensor(place, npy.mapped(place, f"{what} from {path}"))
         import numpy as np

@@ -34,7 +34,9 @@ def inspect(
     .bin) are refused.
 
     What is found in a graph is verified by running its nodes, in a module by running a copy of each of its parts.
-    Weights say where norms are, never their eps: config.json does, or it is unknown.
+    Weights say where norms are, never their eps: config.json does, or it is unknown. Of a PyTorch module the norms that
+    are modules are found, whatever their class is called. One that its code calls as a function, such as
+    torch.nn.functional.layer_norm, is seen only with --run; one that a forward writes out amid other steps is not seen.
 
     With --run the model runs on your input, and what enters and leaves each norm is shown: mean and variance of the
     rows, outlier features, the share of eps, gamma and beta, what bf16 and fp16 lose. Weights do not run: for them the

@@ -1,5 +1,6 @@
 """One norm of a model in the lab: its real activations as the tensor that is shown, its own parameters and eps."""
 
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 from urllib.parse import quote
@@ -10,6 +11,7 @@ from ..norm import exact_eps
 from .files import ROW_LIMIT, SOURCE, FileSource
 
 CELLS = 1 << 24  # of x that the lab keeps
+USUAL = "1e-5"  # the eps of a norm whose own is not known
 AHEAD = 3  # features of the window before the largest one
 
 
@@ -18,47 +20,68 @@ def lab(passage: Passage, model: str) -> tuple[FileSource, str]:
 
     The lab's norm is over the last axis. What another norm reduces is shown as a row, with the cells in the order of
     its axes; a gamma that differs from row to row is left out, and the note says so. Raises FileError for rows that
-    are too long to show.
+    are too long to show, and for an x without a cell.
     """
-    import numpy as np
-
-    norm = passage.norm
+    if not passage.x.size:
+        raise FileError(f"{passage.where}: its x has shape {passage.x.shape}: it holds no cell to show.")
     if passage.cell_count > ROW_LIMIT:
         raise FileError(f"{passage.where}: a row has {passage.cell_count:,} cells; a page shows up to {ROW_LIMIT:,}.")
-    x, told = _shaped(passage)
-    whole = x.shape[0] * x.shape[1]
-    x = _cut(x)
-    shown = x.shape[0] * x.shape[1]
-    notes = [
-        f"{model}: x of {passage.where}, {norm.name} '{norm.pattern}', {x.dtype.name}, shape {passage.x.shape}.",
-        *told,
-    ]
-    notes += [f"The first {shown:,} of its {whole:,} rows are kept here."] if shown < whole else []
-    gamma, beta = (_parameter(passage, role, notes) for role in ("gamma", "beta"))
-    if norm.running:
-        notes.append("The norm takes its running statistics; the lab takes those of the row.")
-    if norm.correction:
-        notes.append(f"The norm divides by n − {norm.correction}; the lab divides by n.")
-    notes += [] if passage.has_eps else ["Its eps is not known: 1e-5 is taken."]
-    eps = _written(norm.eps) if passage.has_eps and norm.eps is not None else "1e-5"
-    title = f"{passage.where} of {model}"
+    whole, told = _shaped(passage)
+    x = _cut(whole)
+    affine = {role: _parameter(passage, role) for role in ("gamma", "beta")}
     source = FileSource(
-        title=title,
+        title=f"{passage.where} of {model}",
         shape=x.shape,
-        note=" ".join(notes),
+        note=" ".join([*_introduced(passage), *told, *_cut_away(x, whole), *_left_out(passage, affine)]),
         tokens=None,
-        gamma=_listed(gamma),
-        beta=_listed(beta),
-        eps=eps,
-        offset=norm.offset,
+        gamma=affine["gamma"],
+        beta=affine["beta"],
+        eps=_eps(passage),
+        offset=passage.norm.offset,
         array=x,
     )
-    affine = "none" if gamma is None and beta is None else "scale" if beta is None else "both"
-    kind = "layer_norm" if norm.center else "rms_norm"
+    return source, _address(passage, x, affine)
+
+
+def _introduced(passage: Passage) -> Iterator[str]:
+    norm, x = passage.norm, passage.x
+    yield f"What enters this {norm.name} '{norm.pattern}': {x.dtype.name}, shape {x.shape}."
+
+
+def _cut_away(x: Any, whole: Any) -> Iterator[str]:
+    shown, count = (each.shape[0] * each.shape[1] for each in (x, whole))
+    if shown < count:
+        yield f"The first {shown:,} of its {count:,} rows are kept here."
+
+
+def _left_out(passage: Passage, affine: Mapping[str, Any]) -> Iterator[str]:
+    """In what the norm is another one than the lab's."""
+    for role, cells in affine.items():
+        if cells is None and role in passage.parameters:
+            yield f"Its {role} differs from row to row and is left out."
+    if passage.norm.running:
+        yield "The norm takes its running statistics; the lab takes those of the row."
+    if passage.norm.correction:
+        yield f"The norm divides by n − {passage.norm.correction}; the lab divides by n."
+    if not passage.has_eps:
+        yield f"Its eps is not known: {USUAL} is taken."
+
+
+def _eps(passage: Passage) -> str:
+    eps = passage.norm.eps
+    return _written(eps) if passage.has_eps and eps is not None else USUAL
+
+
+def _address(passage: Passage, x: Any, affine: Mapping[str, Any]) -> str:
+    """The state that shows the largest |x|."""
+    import numpy as np
+
+    kind = "layer_norm" if passage.norm.center else "rms_norm"
+    used = "both" if affine["beta"] is not None else "scale" if affine["gamma"] is not None else "none"
     b, s, feature = (int(each) for each in np.unravel_index(int(np.argmax(np.abs(x))), x.shape))
     corner = (_first(b, 2, x.shape[0]), _first(s, 4, x.shape[1]), _first(feature - AHEAD, 8, x.shape[2]))
     at = ",".join(map(str, corner))
-    return source, f"/inside?v=1&source={quote(SOURCE)}&norm={kind}&affine={affine}&at={at}"
+    return f"/inside?v=1&source={quote(SOURCE)}&norm={kind}&affine={used}&at={at}"
 
 
 def _shaped(passage: Passage) -> tuple[Any, list[str]]:
@@ -87,21 +110,14 @@ def _first(wanted: int, size: int, whole: int) -> int:
     return max(0, min(wanted, whole - min(size, whole)))
 
 
-def _parameter(passage: Passage, role: str, notes: list[str]) -> Any:
+def _parameter(passage: Passage, role: str) -> list[float] | None:
     """gamma or beta along a row; None where the norm has none, or one that differs from row to row."""
     import numpy as np
 
     norm = passage.norm
-    if role not in passage.parameters:
+    if role not in passage.parameters or not set(norm.param_axes) <= set(norm.over):
         return None
-    if not set(norm.param_axes) <= set(norm.over):
-        notes.append(f"Its {role} differs from row to row and is left out.")
-        return None
-    return np.asarray(passage.of_rows(np.arange(1)).parameters[role], np.float64)[0]
-
-
-def _listed(cells: Any) -> list[float] | None:
-    return None if cells is None else [float(cell) for cell in cells]
+    return [float(cell) for cell in np.asarray(passage.of_rows(np.arange(1)).parameters[role], np.float64)[0]]
 
 
 def _written(eps: Fraction) -> str:

@@ -1,6 +1,7 @@
 """What `normscope inspect` does with a run: the options, and an answer to them."""
 
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,16 +40,25 @@ def ran(
     from .inspect_run import run, text
 
     made = run(source, report.norms, feeds)
+    report = replace(report, norms=(*report.norms, *made.called))
     command = shlex.join(["normscope", "inspect", name, "--run", feeds])
     if page is not None:
         inputs = [path for path in (Path(name), Path(feeds)) if path.exists()]
-        write(Path(page), drawn(Path(name).name, Path(feeds).name, made, command), inputs)
+        write(Path(page), drawn(Path(name).name, Path(feeds).name, made, command, _warnings(report)), inputs)
     if as_json:
         return json.dumps(report.to_json() | {"run": made.to_json()})
     found = report.text(color)
     return (
         found + "\n\n" + text(made, color, f"One of them in the lab, with its real activations: {command} --open NORM")
     )
+
+
+def _warnings(report: "Report") -> list[str]:
+    """What is wrong with the norms, those alike together, and what must be said of the model."""
+    from ..models.alike import alike
+
+    lines = [f"{each.where}: {warning}" for each in alike(report.norms) for warning in each.first.warnings]
+    return [*lines, *report.warnings]
 
 
 def opened(source: Any, name: str, report: "Report", feeds: str, where: str, port: int | None, no_browser: bool) -> int:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from functools import partial
 
+from ..models.found import eps_text
 from ..models.measuring import Measured, Spread
 from ..page.curves import key
 from ..page.depth import Depth, Series, drawing, numbers
@@ -24,6 +25,8 @@ HEADS = (
     "no.",
     "norm",
     "kind",
+    "axes",
+    "eps",
     "shape of x",
     "rows",
     "max |x|",
@@ -33,12 +36,16 @@ HEADS = (
 )
 
 
-def report(model: str, feeds: str, made: Run, command: str) -> str:
-    """The whole page. `command` opens a norm in the lab, but for the norm's name."""
+def report(model: str, feeds: str, made: Run, command: str, warnings: Sequence[str] = ()) -> str:
+    """The whole page: the run's figures, and before them the `warnings` of the inspection.
+
+    command  opens a norm in the lab, but for the norm's name
+    """
     count = len(made.norms)
     head = el("header", el("h1", f"Norms of {model}"), el("p", _lead(feeds, count), class_="source"), class_="lead")
-    notes = [el("ul", *(el("li", line) for line in told(made)))] if any(told(made)) else []
-    said = [el("section", el("h2", "What to know"), *notes, class_="said")] if notes else []
+    lines = [*warnings, *told(made)]
+    notes = el("ul", *(el("li", line) for line in lines))
+    said = [el("section", el("h2", "What to know"), notes, class_="said")] if lines else []
     plots = el("div", *_plots(made.norms), class_="depths")
     main = el(
         "main",
@@ -140,7 +147,7 @@ def _plot(layers: tuple[str, ...], id: str, title: str, name: str, series: list[
     label = f"{title}, for each norm in the order of the run; the numbers stand in the table"
     plot = Depth(f"plot-{id}", label, name, layers, tuple(series), powers)
     keys = (el("span", key(each.mark), f" {each.name}") for each in series)
-    head = el("div", el("h2", title), *(keys if len(series) > 1 else ()), class_="lanes-head")
+    head = el("div", el("h2", title), *keys, class_="lanes-head")
     table = _table(("no.", "norm", *(each.name for each in series)), numbers(plot))
     folded = el(
         "details", el("summary", "The numbers of the plot"), frame(f"The numbers of: {title}", table), class_="folded"
@@ -154,7 +161,7 @@ def _every(norms: Sequence[Measured], command: str) -> Html | None:
         return None
     rows = [_line(at, each) for at, each in enumerate(norms, 1)]
     how = el("p", "One of them in the lab, with its real activations: ", el("code", f"{command} --open NORM"))
-    return el("section", el("h2", "Every norm"), how, frame("Every norm", _table(HEADS, rows)))
+    return el("section", el("h2", "Every norm"), how, frame("Every norm", _table(HEADS, rows)), class_="every")
 
 
 def _line(at: int, each: Measured) -> list[object]:
@@ -162,7 +169,8 @@ def _line(at: int, each: Measured) -> list[object]:
     shape = " × ".join(map(str, each.shape))
     off = NONE if each.apart is None else written(each.apart, 2)
     peak = [written(each.largest, 5), each.feature]
-    return [at, each.where, each.kind, shape, f"{each.rows:,}", *peak, ", ".join(far) or NONE, off]
+    norm = [each.where, each.kind, each.pattern, eps_text(each.eps).replace("e-0", "e-")]
+    return [at, *norm, shape, f"{each.rows:,}", *peak, ", ".join(far) or NONE, off]
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> Html:

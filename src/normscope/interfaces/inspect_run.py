@@ -8,6 +8,7 @@ from ..errors import FileError, ShapeError
 from ..models.capture import captured
 from ..models.found import Found
 from ..models.measuring import Measured, Spread, measured
+from ..models.modules import is_module
 from ..models.passing import Passage
 from ..page.numbers import ulps, written
 from ..page.text import table
@@ -30,6 +31,7 @@ ENTERS = (
 )
 LEAVES = ("norm", "gamma", "beta", "y off by", "bf16", "bf16 stat.", "fp16", "fp16 stat.")
 NONE = "—"
+BREAKS = "A name behind an error is that of the step whose value is the first not to be finite."
 
 
 @dataclass(frozen=True)
@@ -38,10 +40,12 @@ class Run:
 
     norms     every call of a norm in figures, in the order of the run
     warnings  what could not be had, and what was done to the input
+    called    the norms that only the run showed: functions that a PyTorch module calls
     """
 
     norms: tuple[Measured, ...]
     warnings: tuple[str, ...]
+    called: tuple[Found, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """The figures as JSON values."""
@@ -52,30 +56,43 @@ def run(source: Any, norms: Sequence[Found], feeds: str) -> Run:
     """Run a model on the arrays of an .npz file and measure what goes through its norms.
 
     source  what was inspected: a path or a PyTorch module
-    Raises FileError for feeds that are not the model's and a model that cannot be run.
+    Raises FileError for feeds that are not the model's, a model that cannot be run, and where nothing that goes
+    through its norms can be measured.
     """
     made: list[Measured] = []
     strange: list[str] = []
+    known = {found.where for found in norms}
+    called: dict[str, Found] = {}
 
     def each(passage: Passage) -> None:
+        if passage.found.where not in known:
+            called.setdefault(passage.found.where, passage.found)
         try:
             made.append(measured(passage))
         except ShapeError as error:
-            strange.append(f"{passage.where}: what goes through it is none of its x: {error}")
+            strange.append(f"{passage.where}: what goes through it cannot be measured: {error}")
 
     with Progress() as progress:
         progress.status = lambda: f"running the model; {len(made)} of {len(norms)} norms are measured"
         notes = captured(source, read_feeds(feeds), norms, each)
-    if not made and norms:
-        raise FileError(" ".join(["nothing went through a norm.", *notes, *strange]))
-    return Run(tuple(made), (*notes, *strange))
+    if strange and not made:
+        raise FileError(" ".join(["nothing could be measured.", *notes, *strange]))
+    return Run(tuple(made), (*notes, *strange), tuple(called.values()))
 
 
 def passage_at(source: Any, norms: Sequence[Found], feeds: str, where: str) -> Passage:
     """What goes through one norm, by its place; FileError where there is none, or its name could mean several."""
-    found = _named(norms, where)
+    arrays, named = read_feeds(feeds), {found.where: found for found in norms}
+    if is_module(source) and not any(where in name for name in named):
+        captured(source, arrays, norms, lambda each: named.update({each.found.where: each.found}))  # functions too
+    found = _named(list(named.values()), where)
     kept: list[Passage] = []
-    notes = captured(source, read_feeds(feeds), [found], lambda each: kept.append(each) if not kept else None)
+
+    def keep(passage: Passage) -> None:
+        if passage.found.where == found.where and not kept:
+            kept.append(passage)
+
+    notes = captured(source, arrays, norms if is_module(source) else [found], keep)
     if not kept:
         raise FileError(" ".join([f"nothing went through {found.where}.", *notes]))
     return kept[0]
@@ -101,6 +118,8 @@ class NoSuchNorm(FileError):
 
 def text(made: Run, color: bool = False, how: str = "") -> str:
     """Two tables for a terminal, warnings, and how to go on."""
+    if not made.norms:
+        return "\n".join(["Nothing went through a norm.", *told(made)])
     enters = table([list(ENTERS), *map(_enters, made.norms)], "<<>>>>>><>", color)
     leaves = table([list(LEAVES), *map(_leaves, made.norms)], "<<<>>>>>", color)
     parts = [
@@ -109,7 +128,8 @@ def text(made: Run, color: bool = False, how: str = "") -> str:
         "What leaves it, and the worst error of a row in narrow formats, in ulps",
         leaves,
     ]
-    notes = "\n".join(told(made))
+    breaks = any(lost.breaks_at for each in made.norms for lost in each.lost)
+    notes = "\n".join([*([BREAKS] if breaks else []), *told(made)])
     return "\n\n".join(filter(None, [*parts, notes, how]))
 
 

@@ -25,13 +25,13 @@ class Alike:
 
 
 def template(where: str) -> str:
-    """A path with * for each number of a layer: what only names a module, as in `ln_1`, stays.
+    """A path with * for each number of a layer: what only names a module, as in `ln_1` or a list's `0`, stays.
 
-    >>> template("encoder.layer.3.output.LayerNorm"), template("layer_3/ln_1")
-    ('encoder.layer.*.output.LayerNorm', 'layer_*/ln_1')
+    >>> template("encoder.layer.3.output.LayerNorm"), template("layer_3/ln_1"), template("layers.2.1")
+    ('encoder.layer.*.output.LayerNorm', 'layer_*/ln_1', 'layers.*.1')
     """
     *before, last = re.split(r"([./])", where)
-    return "".join(NUMBER.sub("*", part) for part in before) + ("*" if last.isdigit() else last)
+    return "".join(NUMBER.sub("*", part) for part in before) + last
 
 
 def alike(norms: Iterable["Found"]) -> list[Alike]:

@@ -14,7 +14,7 @@ class Attempts:
     """Reads what begins at x, anew whenever an axis has to be split or has another size."""
 
     def __init__(self, graph: Graph, x: str, shape: tuple[Dim, ...], rules: Mapping[str, Rule]) -> None:
-        self._graph, self._x, self._rules = graph, x, rules
+        self._graph, self.x, self._rules = graph, x, rules
         self._dims: list[list[str]] = [[f"a{at}"] for at in range(len(shape))]
         spare = iter(OPEN * len(shape))
         self._sizes = {
@@ -25,9 +25,9 @@ class Attempts:
 
     def _fresh(self) -> Reading:
         dims = tuple(map(tuple, self._dims))
-        made = Reading(self._graph, self._x, self._rules, dims, Layout(dict(self._sizes), set(self._fixed)))
-        made.values[self._x] = Tensor("x", dims)
-        made.from_x.add(self._x)
+        made = Reading(self._graph, self.x, self._rules, dims, Layout(dict(self._sizes), set(self._fixed)))
+        made.values[self.x] = Tensor("x", dims)
+        made.from_x.add(self.x)
         return made
 
     def meaning(self, name: str) -> Meaning | None:

@@ -6,27 +6,25 @@ is measured with an x so small that nothing but eps is under the root.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
-from itertools import permutations
+from dataclasses import dataclass
+from functools import cache, cached_property
 from math import prod, sqrt
 from typing import Any
 
-from ..axes import order
 from ..norm import Norm, exact_eps
 from ..program import Program
-from ..run import run
-from ..steps import forward
-from .recognise import FORMS
+from .candidates import STATISTICS, Affine, Candidate, affines, candidates, whole
+from .forms import BETA_FIRST
 from .regions import Dims
+from .trials import LARGE_MEAN, run_on
 
 Call = Callable[[Any, Mapping[str, Any]], Any]  # x and the parameters by name, in float64, to y
-TINY = 1e-10  # the spread of an x beside which every eps from 1e-16 on is large
+TINY = (1e-10, 1e-18)  # the spread of an x beside which every eps under the root is large; and every one beside it
+FAR_BELOW = 1e-3  # of an eps: the spread beside which even a floor is large
 CLOSE = 2e-5  # of the largest cell: many classes compute in float32
 EXACT = 1e-11  # closer than this, nothing was rounded to float32
 SAME = 1e-4  # eps that are as near as this are the same number, measured
 CHANGES = (1.7, -2.3, 5.1)  # of a cell: where one happens to leave an output as it was, another does not
-OFFSETS = (0, 1)
 MACHINE = 2.0**-52  # finfo(float64).eps, which is what eps None adds in float64
 
 
@@ -51,7 +49,7 @@ class Seen:
 
     dims   the axes of each dimension of x, and every axis's size in the x that was tried
     roles  by role, the parameter's name
-    fault  a key of `recognise.FORMS`; empty for a right form
+    fault  a key of `forms.WORDS`; empty for a right form
     """
 
     norm: Norm
@@ -178,58 +176,52 @@ class _Trials:
         pattern = " ".join(f"[{axis}]" if axis in over else axis for axis in self.axes)
         measured = self._measured(running)
         values = self._values(measured)
-        for fault, changed in FORMS.items():
-            for center in (True, False) if not running else (True,):
-                for correction in (0, 1) if not running else (0,):
-                    norm = Norm(pattern, None, 0, correction, center, running=running)
-                    program = changed(forward(norm)) if fault in ("", "outside") or not running else None
-                    if program is not None:
-                        yield from self._fitting(norm, program, fault, measured, values)
+        for candidate in candidates(pattern, running):
+            for eps in measured:
+                yield from self._fitting(candidate, eps, values)
 
-    def _fitting(
-        self, norm: Norm, program: Program, fault: str, measured: Sequence[float], values: Sequence[tuple[Any, Any]]
-    ) -> Iterator[Seen]:
-        for roles in _roles(norm, tuple(self.params)):
-            for offset in OFFSETS if "gamma" in roles else (0,):
-                for eps in measured:
-                    made = [self._made(program, x, self.probe.given, roles, offset, eps) for x, _ in values]
-                    apart = [_apart(one, y) for one, (_, y) in zip(made, values, strict=True)]
-                    if max(apart) <= CLOSE:
-                        found = self._norm(norm, roles, offset, eps)
-                        is_exact = apart[0] < EXACT
-                        form = self._form(program, roles, offset, eps, is_exact) if norm.center else "two-pass"
-                        yield Seen(found, self.dims, self.sizes, roles, fault, form)
+    def _fitting(self, candidate: Candidate, eps: float, values: Sequence[tuple[Any, Any]]) -> Iterator[Seen]:
+        """The candidate with each use of the parameters that agrees."""
 
-    def _norm(self, norm: Norm, roles: Mapping[str, str], offset: int, eps: float) -> Norm:
-        wanted = {axis for role in ("gamma", "beta") for axis in self.params.get(roles.get(role, ""), ())}
-        affine = " ".join(order(tuple(wanted), self.axes)) or None
-        written = None if eps == MACHINE else exact_eps(eps)
-        return replace(
-            norm, affine=affine, eps=written, offset=offset, scale="gamma" in roles, shift="beta" in roles, name=""
-        )
+        @cache
+        def xhat(at: int, *statistics: str) -> Any:
+            return self._xhat(candidate.program, values[at][0], eps, statistics)
+
+        for affine in affines(candidate.norm, tuple(self.params)):
+            made = (self._made(affine, xhat(at, *affine.statistics)) for at in range(len(values)))
+            apart = [_apart(one, y) for one, (_, y) in zip(made, values, strict=True)]
+            if max(apart) <= CLOSE:
+                found = whole(candidate.norm, None if eps == MACHINE else exact_eps(eps), affine, self.params)
+                form = self._form(candidate.program, affine, eps, apart[0] < EXACT) if found.center else "two-pass"
+                fault = candidate.fault or BETA_FIRST * affine.beta_first
+                yield Seen(found, self.dims, self.sizes, affine.roles, fault, form)
 
     def _values(self, measured: Sequence[float]) -> list[tuple[Any, Any]]:
         """x at an ordinary spread and at those where each eps matters, with what comes out."""
         made = [(self.probe.x, self.probe.y)]
-        for spread in sorted({sqrt(eps) for eps in measured if eps} | {eps for eps in measured if eps > TINY}):
+        spreads = {spread for eps in measured if eps for spread in (sqrt(eps), eps, eps * FAR_BELOW)}
+        for spread in sorted(each for each in spreads if each > TINY[-1]):
             x = self.probe.x * spread
             made.append((x, self.probe.box.call(x, self.probe.given)))
         return made
 
     def _measured(self, running: bool) -> list[float]:
         """What eps can be: from the slope of y in x, where x is so small that nothing else is under the root."""
+        found = (eps for spread in TINY for eps in self._measured_at(spread, running))
+        return [*dict.fromkeys(found), 0.0]
+
+    def _measured_at(self, spread: float, running: bool) -> list[float]:
         import numpy as np
 
         level = 1e-14 if running else 1.0
-        x = self.probe.x * TINY
+        x = self.probe.x * spread
         y = self.probe.box.call(x, {name: np.full(size, level) for name, size in self.probe.box.params.items()})
         first, second = self._pair()
         apart = abs(y[first] - y[second])
         slope = abs(x[first] - x[second]) / apart if apart else 0.0
         roots = [slope * gamma for gamma in (level, 1.0 + level, 1.0)]
         squares = [root * root - (level if running else 0.0) for root in roots]
-        found = [_written(eps, self.probe.box.hints) for eps in (*squares, *roots) if 1e-17 < eps < 1]
-        return [*dict.fromkeys(found), 0.0]
+        return [_written(eps, self.probe.box.hints) for eps in (*squares, *roots) if 1e-17 < eps < 1]
 
     def _pair(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Two cells that share a statistic and, as every parameter has one value, all else."""
@@ -244,47 +236,29 @@ class _Trials:
 
         return first, tuple(int(at) for at in np.argwhere(moved)[0])
 
-    def _made(
-        self, program: Program, x: Any, given: Mapping[str, Any], roles: Mapping[str, str], offset: int, eps: float
-    ) -> Any:
-        import numpy as np
-
-        from ..views import arrays
-
+    def _xhat(self, program: Program, x: Any, eps: float, statistics: Sequence[str]) -> Any:
         inputs = {"x": x.reshape(self._full), "eps": eps}
-        inputs |= {role: self._shaped(given, name) for role, name in roles.items() if role.startswith("running")}
-        with np.errstate(all="ignore"):
-            y = run(program, arrays.rules(program, self.sizes, np), inputs)["xhat"]
-        if "gamma" in roles:
-            y = y * (self._shaped(given, roles["gamma"]) + offset)
-        y = y + self._shaped(given, roles["beta"]) if "beta" in roles else y
-        return y.reshape(x.shape)
+        given = self.probe.given
+        inputs |= {role: self._shaped(given, name) for role, name in zip(STATISTICS, statistics, strict=False)}
+        return run_on(program, self.sizes, inputs)["xhat"]
+
+    def _made(self, affine: Affine, xhat: Any) -> Any:
+        given = {name: self._shaped(self.probe.given, name) for name in affine.roles.values()}
+        return affine.of(xhat, given).reshape(self.probe.shape)
 
     def _shaped(self, given: Mapping[str, Any], name: str) -> Any:
         return given[name].reshape([self.sizes[axis] if axis in self.params[name] else 1 for axis in self.axes])
 
-    def _form(self, program: Program, roles: Mapping[str, str], offset: int, eps: float, is_exact: bool) -> str:
+    def _form(self, program: Program, affine: Affine, eps: float, is_exact: bool) -> str:
         """Whether the variance loses its digits where the mean is large, as E[x^2] - E[x]^2 does."""
-        mean, most = (2.0**27, 1e-3) if is_exact else (1e4, 0.05)
+        mean, most = (LARGE_MEAN, 1e-3) if is_exact else (1e4, 0.05)
         x = self.probe.x + mean
         try:
             got = self.probe.box.call(x, self.probe.given)
         except Exception:
             return "two-pass"
-        return (
-            "one-pass"
-            if _apart(self._made(program, x, self.probe.given, roles, offset, eps), got) > most
-            else "two-pass"
-        )
-
-
-def _roles(norm: Norm, params: Sequence[str]) -> Iterator[dict[str, str]]:
-    """Every way to share the parameters out, the order in which they are kept first."""
-    statistics = ("running_mean", "running_var") if norm.running else ()
-    for roles in ((), ("gamma",), ("beta",), ("gamma", "beta")):
-        wanted = (*roles, *statistics)
-        if len(wanted) == len(params):
-            yield from (dict(zip(wanted, each, strict=True)) for each in permutations(params))
+        right = self._made(affine, self._xhat(program, x, eps, affine.statistics))
+        return "one-pass" if _apart(right, got) > most else "two-pass"
 
 
 def _written(eps: float, hints: Sequence[float]) -> float:

@@ -5,14 +5,16 @@ PyTorch module with hooks; of weights alone a person gives what was recorded els
 on as soon as it is there, and not kept.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from ..errors import FileError, NormscopeError
+from ..errors import FileError
+from .feeding import cast, check_names, check_shape, first_line, shape_text
 from .found import Found
 from .graph import Graph, graphs
+from .hooks import WIDE, Each, of_module
 from .passing import Passage
 from .skeleton import skeleton
 from .tensors import tensors
@@ -20,14 +22,11 @@ from .tensors import tensors
 NEEDED = "running a model needs the library onnxruntime; install it: pip install 'normscope[inspect]'."
 ROOM = 1 << 30  # bytes of activations that are taken out of one run
 FOLDER = "session.model_external_initializers_file_folder_path"
-WIDE = ("float16", "float32", "float64")  # what ONNX Runtime gives to NumPy
 PARAMETERS = ("gamma", "beta", "running_mean", "running_var")
-WEIGHTS = {"gamma": "weight", "beta": "bias", "running_mean": "running_mean", "running_var": "running_var"}
 ADDED: Mapping[str, tuple[int, ...]] = {  # operators whose norm is of a sum: the inputs that they add
     "SkipLayerNormalization": (0, 1, 4),
     "SkipSimplifiedLayerNormalization": (0, 1, 3),
 }
-Each = Callable[[Passage], None]
 
 
 class RuntimeMissing(FileError):
@@ -46,7 +45,7 @@ def captured(source: Any, feeds: Mapping[str, Any], norms: Sequence[Found], each
     Raises FileError for feeds that are not the model's, and for a model that cannot be run.
     """
     if hasattr(source, "register_forward_hook"):
-        return _of_module(source, feeds, norms, each)
+        return of_module(source, feeds, norms, each)
     if Path(source).suffix.lower() == ".onnx":
         return _of_onnx(Path(source), feeds, norms, each)
     return _of_records(Path(source), feeds, norms, each)
@@ -110,13 +109,15 @@ class _Run:
         try:
             self.session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
         except Exception as error:  # its errors have no class in common
-            raise FileError(f"{path.name}: ONNX Runtime cannot load it: {_first_line(error)}") from None
+            raise FileError(f"{path.name}: ONNX Runtime cannot load it: {first_line(error)}") from None
 
     def fitted(self, feeds: Mapping[str, Any], notes: list[str]) -> dict[str, Any]:
-        """The feeds that the model has, each in its own dtype."""
+        """The feeds that the model has, each in its own dtype. FileError for those of another shape."""
         inputs = {each.name: each for each in self.session.get_inputs()}
-        _check_names(self.name, {name: _kind(each) for name, each in inputs.items()}, feeds, notes)
-        return {name: _cast(name, feeds[name], _numpy_name(each.type), notes) for name, each in inputs.items()}
+        check_names(self.name, {name: _kind(each) for name, each in inputs.items()}, feeds, notes)
+        for name, each in inputs.items():
+            check_shape(name, feeds[name].shape, each.shape)
+        return {name: cast(name, feeds[name], _numpy_name(each.type), notes) for name, each in inputs.items()}
 
     def through(
         self, feeds: Mapping[str, Any], norms: Sequence[Found], wanted: Mapping[str, tuple[list[str], dict[str, str]]]
@@ -131,9 +132,7 @@ class _Run:
                     zip(asked, self.session.run([self.alias[name] for name in asked], dict(feeds)), strict=True)
                 )
             except Exception as error:
-                raise FileError(
-                    f"{self.name}: ONNX Runtime cannot run it on this input: {_first_line(error)}"
-                ) from None
+                raise FileError(f"{self.name}: ONNX Runtime cannot run it on this input: {first_line(error)}") from None
             made |= {name: feeds[name] for name in names if name in feeds}
             yield from ((made, found) for found in several)
             largest = sum(cells.nbytes for cells in made.values()) / len(several)
@@ -164,106 +163,13 @@ def _with_outputs(path: Path, graph: Graph, names: Sequence[str]) -> tuple[dict[
 
 
 def _kind(each: Any) -> str:
-    shape = ", ".join("?" if size is None else str(size) for size in each.shape)
-    return f"{_numpy_name(each.type)} ({shape})"
+    return f"{_numpy_name(each.type)} {shape_text(each.shape)}"
 
 
 def _numpy_name(kind: str) -> str:
     """ONNX Runtime's `tensor(float)` as NumPy spells it."""
     inner = kind.removeprefix("tensor(").removesuffix(")")
     return {"float": "float32", "double": "float64"}.get(inner, inner)
-
-
-# ---- PyTorch
-
-
-def _of_module(model: Any, feeds: Mapping[str, Any], norms: Sequence[Found], each: Each) -> list[str]:
-    import torch
-
-    modules, notes, calls = dict(model.named_modules()), [], dict.fromkeys((found.where for found in norms), 0)
-    failed: list[Exception] = []
-
-    def hook(found: Found, parameters: Mapping[str, Any]) -> Callable[..., None]:
-        def keep(module: Any, args: tuple[Any, ...], named: Mapping[str, Any], output: Any) -> None:
-            calls[found.where] += 1
-            x = args[0] if args else next(iter(named.values()))
-            y = output[0] if isinstance(output, tuple) else output
-            try:
-                each(Passage(found, _cells(x), _cells(y), parameters, calls[found.where]))
-            except Exception as error:  # told after the run: through the model it would look like the model's
-                failed.append(error)
-
-        return keep
-
-    hooks = []
-    for found in norms:
-        if found.where not in modules:
-            notes.append(f"{found.where}: it is no module, so nothing is told of what goes through it.")
-            continue
-        module = modules[found.where]
-        keep = hook(found, _parameters(model, found))
-        hooks.append(module.register_forward_hook(keep, with_kwargs=True))
-    was_training = model.training
-    try:
-        model.eval()
-        with torch.no_grad():
-            _call(model, feeds, notes)
-    finally:
-        model.train(was_training)
-        for each_hook in hooks:
-            each_hook.remove()
-    if failed:
-        raise failed[0]
-    return notes + [
-        f"{where}: this input does not reach it." for where, count in calls.items() if where in modules and not count
-    ]
-
-
-def _call(model: Any, feeds: Mapping[str, Any], notes: list[str]) -> None:
-    """Call a module with the arrays as its arguments by name."""
-    import inspect
-
-    import torch
-
-    given = {name: each for name, each in inspect.signature(model.forward).parameters.items() if each.kind in (1, 3)}
-    needed = {name: "a tensor" for name, each in given.items() if each.default is each.empty}
-    optional = {name: "a tensor" for name in given if name not in needed}
-    _check_names(type(model).__name__, needed, feeds, notes, optional)
-    weight = next((each for each in model.parameters() if each.is_floating_point()), None)
-    tensors = {}
-    for name in feeds:
-        if name in given:
-            tensor = torch.from_numpy(feeds[name].copy())
-            if weight is not None and tensor.is_floating_point() and tensor.dtype != weight.dtype:
-                notes.append(f"{name} is cast from {feeds[name].dtype} to {str(weight.dtype).removeprefix('torch.')}.")
-                tensor = tensor.to(weight.dtype)
-            tensors[name] = tensor if weight is None else tensor.to(weight.device)
-    try:
-        model(**tensors)
-    except NormscopeError:
-        raise
-    except Exception as error:  # a stranger's model
-        raise FileError(
-            f"{type(model).__name__} cannot be run on this input: {type(error).__name__}: {_first_line(error)}"
-        ) from None
-
-
-def _parameters(model: Any, found: Found) -> dict[str, Any]:
-    """A module's gamma and beta, and its running statistics, by the names that the find has or that are usual."""
-    tensors = dict(model.named_parameters()) | dict(model.named_buffers())
-    names = {role: found.tensors.get(role, f"{found.where}.{name}".lstrip(".")) for role, name in WEIGHTS.items()}
-    return {role: _cells(tensors[name]) for role, name in names.items() if _has(found, role) and name in tensors}
-
-
-def _cells(tensor: Any) -> Any:
-    """A tensor as a NumPy array; what NumPy lacks, in float32."""
-    tensor = tensor.detach().cpu()
-    return (tensor if str(tensor.dtype).removeprefix("torch.") in WIDE else tensor.float()).numpy().copy()
-
-
-def _has(found: Found, role: str) -> bool:
-    norm = found.norm
-    return {"gamma": norm.scale, "beta": norm.shift}.get(role, norm.running)
 
 
 # ---- weights
@@ -295,42 +201,3 @@ def _stored(path: Path, found: Found) -> dict[str, Any]:
     names = {role: found.tensors[role] for role in PARAMETERS if found.tensors.get(role) in there}
     stored = {role: there[name].array() for role, name in names.items()}
     return {role: cells if cells.dtype.name in WIDE else cells.astype("float32") for role, cells in stored.items()}
-
-
-# ---- feeds
-
-
-def _check_names(
-    model: str, wanted: Mapping[str, str], feeds: Mapping[str, Any], notes: list[str], optional: Mapping[str, str] = {}
-) -> None:
-    """Raise FileError where an input of the model is not given; say which arrays are none of its inputs."""
-    lacking = [name for name in wanted if name not in feeds]
-    if lacking:
-        inputs = "; ".join(f"{name}: {kind}" for name, kind in wanted.items())
-        there = ", ".join(feeds) or "nothing"
-        raise FileError(f"the input holds {there} and lacks {', '.join(lacking)}; {model} takes {inputs}.")
-    notes += [
-        f"{name} is no input of {model}, and is left out." for name in feeds if name not in {**wanted, **optional}
-    ]
-
-
-def _cast(name: str, cells: Any, dtype: str, notes: list[str]) -> Any:
-    """An array in the dtype that the model takes; from floats to floats and from integers to integers alone."""
-    import numpy as np
-
-    if cells.dtype.name == dtype:
-        return np.ascontiguousarray(cells)
-    alike = {("i", "i"), ("u", "i"), ("i", "u"), ("u", "u"), ("f", "f"), ("b", "i"), ("i", "f"), ("u", "f")}
-    try:
-        wanted = np.dtype(dtype)
-    except TypeError:
-        return cells
-    made = cells.astype(wanted)
-    if (cells.dtype.kind, wanted.kind) not in alike or (wanted.kind in "iu" and not np.array_equal(made, cells)):
-        raise FileError(f"{name} is {cells.dtype}; the model takes {dtype}.")
-    notes.append(f"{name} is cast from {cells.dtype} to {dtype}.")
-    return made
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]

@@ -5,7 +5,7 @@ model_type means, or it stays unknown.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 from ..errors import FileError
 from ..norm import Norm, batch_norm, layer_norm, rms_norm
 from .configs import Config, Told
-from .found import Found, Report
+from .found import Found, Progress, Report
 from .summary import Summary, summary
 from .tensors import DTYPES, Tensor, tensors
 
@@ -27,7 +27,6 @@ ROLES = {
 }  # fmt: skip
 READ = {name for name, _ in DTYPES.values()}
 NEAR_ZERO = 0.3  # a gamma whose mean is nearer to 0 than this is likely to be w of 1 + w
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
@@ -65,7 +64,7 @@ def inspect_folder(path: str | Path, *, progress: Progress | None = None) -> Rep
     missing = f"{pickles[0]} can run code when it is loaded, so it is never read" if pickles else "there are no weights"
     warnings = [f"{missing}: these are the norms that config.json tells of."]
     warnings += [] if norms else [_unknown_type(config)]
-    return Report(norms, tuple(warnings))
+    return Report(norms, (*warnings, *config.doubts()))
 
 
 def _unknown_type(config: Config) -> str:
@@ -85,7 +84,7 @@ def _report(paths: list[Path], config: Config | None, progress: Progress | None)
             progress(at + 1, len(sites))
     unknown = config is not None and config.family is None and norms and not all(each.place for each in norms)
     warnings = [_unknown_type(config)] if config is not None and unknown else []
-    return Report(tuple(norms), tuple(warnings))
+    return Report(tuple(norms), (*warnings, *(config.doubts() if config is not None else ())))
 
 
 def _sites(every: Mapping[str, Tensor]) -> Iterator[_Site]:
@@ -190,6 +189,9 @@ def _summary(tensor: Tensor) -> Summary | None:
 
 
 def _warnings(told: Told, parameters: Mapping[str, Any], site: _Site) -> Iterator[str]:
+    for role, tensor in site.roles.items():
+        if tensor.dtype not in READ:
+            yield f"{role} is of dtype {tensor.dtype[:20]}, which cannot be read: nothing is told of its cells."
     gamma = parameters.get("gamma")
     if gamma is not None and "offset" in told.unknown and abs(gamma.mean) < NEAR_ZERO:
         yield f"gamma's mean is {gamma.mean:.3g}, near 0: its weights may be gamma - 1, as Gemma's are."

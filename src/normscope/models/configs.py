@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from ..errors import FileError, NormscopeError
 from ..norm import Norm, exact_eps, layer_norm, rms_norm
@@ -92,9 +92,24 @@ class Config:
         """The first of these fields that is a whole number from 1."""
         for name in names:
             value = self.fields.get(name)
-            if type(value) is int and value > 0:
+            if _is_count(value):
                 return value
         return None
+
+    def doubts(self) -> Iterator[str]:
+        """The fields that should be a count or an eps and are none, in words."""
+        for part in self._parts().values():
+            yield from part.doubts()
+        layers = (self.family.layers,) if self.family is not None else ()
+        for name in dict.fromkeys((*WIDTHS, *layers, *ENCODER, *DECODER, *HEADS)):
+            value = self.fields.get(name)
+            if value is not None and not _is_count(value):
+                yield f"config.json: {name} is {_cut(value)}, which is no count."
+            elif value is not None and name not in (*WIDTHS, *HEADS) and value > MOST_LAYERS:
+                yield f"config.json: {name} is {_cut(value)}; at most {MOST_LAYERS:,} layers are counted."
+        for name in dict.fromkeys((self.family.eps,) if self.family is not None else EPS_FIELDS):
+            if name in self.fields and _eps_of(self.fields[name]) is None:
+                yield f"config.json: {name} is {_cut(self.fields[name])}, which is no eps."
 
     def told(self, site: str) -> Told | None:
         """What is said of the norm at a site of the family; None where the model_type is not known."""
@@ -120,10 +135,8 @@ class Config:
         if family.eps not in self.fields:
             return exact_eps(family.default), f"config.json has no {family.eps}: its default, {family.default}"
         value = self.fields[family.eps]
-        try:
-            return exact_eps(value), f"config.json: {family.eps} {value}"
-        except NormscopeError:
-            return None, f"config.json: {family.eps} is {str(value)[:40]!r}, which is no eps"
+        eps = _eps_of(value)
+        return eps, f"config.json: {family.eps} " + (f"{value}" if eps is not None else f"is {_cut(value)}, no eps")
 
     def _bias(self, family: Family) -> bool:
         return bool(self.fields.get(family.bias, False)) if isinstance(family.bias, str) else family.bias
@@ -131,11 +144,9 @@ class Config:
     def guessed(self) -> tuple[Any, str, str]:
         """For a model_type that is not known: an eps that a field gives, that field's name, and words."""
         for name in EPS_FIELDS:
-            try:
-                if name in self.fields:
-                    return exact_eps(self.fields[name]), name, f"config.json: {name} {self.fields[name]}"
-            except NormscopeError:
-                continue
+            eps = _eps_of(self.fields.get(name))
+            if eps is not None:
+                return eps, name, f"config.json: {name} {self.fields[name]}"
         return None, "", ""
 
     def site(self, path: str) -> str:
@@ -165,8 +176,9 @@ class Config:
         sizes = self._sizes(told.place.removeprefix(self._before))
         norm = replace(told.norm, pattern="... h [d]", affine="h d") if "h" in sizes else told.norm
         norm = replace(norm, sizes=sizes)
+        unknown = (*told.unknown, *(["count"] if "*" in where else []))
         return Found(
-            where, norm, sizes, offset=norm.offset, evidence=told.evidence, unknown=told.unknown, place=told.place,
+            where, norm, sizes, offset=norm.offset, evidence=told.evidence, unknown=unknown, place=told.place,
             cast=told.cast,
         )  # fmt: skip
 
@@ -204,6 +216,24 @@ class Config:
             return head
         count = self._heads(place)
         return head * count if count else None
+
+
+def _is_count(value: Any) -> TypeGuard[int]:
+    return type(value) is int and value > 0
+
+
+def _eps_of(value: Any) -> Any:
+    """A field's value as an exact eps; None for what is none."""
+    try:
+        return exact_eps(value)
+    except NormscopeError:
+        return None
+
+
+def _cut(value: Any) -> str:
+    """A field's value for people, the beginning of a long one."""
+    text = str(value)[:40]
+    return repr(text) if isinstance(value, str) else text
 
 
 def _ends(path: str, site: str) -> bool:

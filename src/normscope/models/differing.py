@@ -1,34 +1,23 @@
 """diff(): the norms of two models side by side, field by field."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..axes import ELLIPSIS
 from ..page import notebook
 from ..page.html import el
 from ..page.text import table
 from ..presets import PRESETS, Preset
 from .alike import template
+from .families import FAMILIES
+from .fields import FIELDS, UNKNOWN, equal, values
 from .found import MACHINE, Found, Report, eps_text
 from .inspecting import inspect
-from .recognise import WORDS
+from .pairing import Pair, paired
 
 MODEL = "model"  # where a difference is that of the whole model
-FLOAT32_EPS = 2.0**-23
-FOLDED = "folded into gamma"
-NEAR = 1e-2  # gammas that are rounded to bfloat16
-CLOSE = 1e-6  # eps that are read back from a float32
+LISTED = 3  # places on a line that says what agrees
 
-
-class Unsure:
-    """A value that a model does not tell."""
-
-    def __repr__(self) -> str:
-        return "unknown"
-
-
-UNKNOWN = Unsure()
 Side = Any  # a preset's name, a Report, or what `inspect` takes
 
 
@@ -91,19 +80,37 @@ class Diff(Mapping[str, Any]):
     def _title(self) -> str:
         count = len(self.different)
         found = "The norms agree" if not count else f"{count} difference{'s' * (count != 1)}"
-        return f"{found}; {len(self.same)} fields agree. Norms are paired {self.paired}."
+        fields = f"{len(self.same)} field{' agrees' if len(self.same) == 1 else 's agree'}"
+        return f"{found}; {fields}. Norms are paired {self.paired}."
 
     def _rows(self) -> list[list[str]]:
-        """Every difference on a line; what agrees or is not known, by where it is."""
+        """Every difference on a line; of what agrees or is not known, the places that have the same fields."""
         rows = [["differs", row.where, row.field, shown(row.a), shown(row.b)] for row in self.different]
         for mark, group in (("unknown", self.unsure), ("same", self.same)):
-            for where in dict.fromkeys(row.where for row in group):
-                rows.append([mark, where, ", ".join(row.field for row in group if row.where == where), "", ""])
+            rows += [[mark, listed(places), fields, "", ""] for fields, places in _by_fields(group).items()]
         return [["", "where", "field", "a", "b"], *rows]
 
     def text(self, color: bool = False) -> str:
         """A table for people, the differences first."""
         return "\n".join([self._title, table(self._rows(), "<<<<<", color)])
+
+
+def _by_fields(rows: Sequence[Row]) -> dict[str, list[str]]:
+    """The places by the fields that they have rows of."""
+    made: dict[str, list[str]] = {}
+    for where in dict.fromkeys(row.where for row in rows):
+        made.setdefault(", ".join(row.field for row in rows if row.where == where), []).append(where)
+    return made
+
+
+def listed(places: Sequence[str]) -> str:
+    """Some places, as many as a line shows.
+
+    >>> listed(["a", "b", "c", "d", "e"])
+    'a; b; c and 2 more'
+    """
+    more = len(places) - LISTED
+    return "; ".join(places[:LISTED]) + (f" and {more} more" if more > 0 else "")
 
 
 def shown(value: Any) -> str:
@@ -130,12 +137,12 @@ def diff(a: Side, b: Side) -> Diff:
     [('before attention', 1e-05, 1e-06)]
     """
     one, other = _report(a), _report(b)
-    pairs, how = _paired(one.norms, other.norms)
+    pairs, how = paired(one.norms, other.norms)
     rows = [*_of_models(one.norms, other.norms), *_of_pairs(pairs)]
     unsure = [row for row in rows if UNKNOWN in (row.a, row.b)]
     told = [row for row in rows if UNKNOWN not in (row.a, row.b)]
-    same = tuple(row for row in told if _equal(row.a, row.b))
-    return Diff(same, tuple(row for row in told if not _equal(row.a, row.b)), tuple(unsure), how)
+    same = tuple(row for row in told if equal(row.a, row.b))
+    return Diff(same, tuple(row for row in told if not equal(row.a, row.b)), tuple(unsure), how)
 
 
 def _report(side: Side) -> Report:
@@ -149,75 +156,33 @@ def _report(side: Side) -> Report:
 def of_preset(model: Preset) -> Report:
     """The norms of a preset, each as often as a forward pass calls it."""
     norms = []
+    family = FAMILIES.get(model.model_type)
     for group in model.norms:
         norm = model.norm_of(group)
         sizes = {norm.axes[-1] if norm.name != "BatchNorm" else "C": group.d}
         evidence = (f"preset {model.name}: {model.source}", *(f"{who} has eps {eps}" for who, eps in model.eps_by))
         for at in range(group.count):
-            where = group.where if group.count == 1 else f"{group.where}.{at}"
-            norms.append(
-                Found(where, norm, sizes, offset=norm.offset, evidence=evidence, place=group.where),
-            )
+            found = Found(
+                group.where if group.count == 1 else f"{at}.{group.where}",
+                norm, sizes, offset=norm.offset, evidence=evidence, place=group.where,
+                cast=family.cast if family is not None else "",
+            )  # fmt: skip
+            norms.append(found)
     return Report(tuple(norms))
-
-
-# ---- which norm beside which
-
-Pair = tuple[str, Found | None, Found | None]  # where; None: the model has no such norm
-
-
-def _paired(one: Sequence[Found], other: Sequence[Found]) -> tuple[list[Pair], str]:
-    """The norms of both models, each beside that of the other; and by what they are paired."""
-    if all(each.place for each in (*one, *other)):
-        return _by(lambda each: each.place, one, other), "by their place in the block"
-    by_path = _by_paths(one, other)
-    matched = sum(a is not None and b is not None for _, a, b in by_path)
-    if 2 * matched >= max(len(one), len(other)) or len(one) != len(other):
-        return by_path, "by their paths"
-    return [(a.where, a, b) for a, b in zip(one, other, strict=True)], "in the order in which they stand"
-
-
-def _by(key: Callable[[Found], str], one: Sequence[Found], other: Sequence[Found]) -> list[Pair]:
-    """Norms of the same key, in order."""
-    pairs: list[Pair] = []
-    for where in dict.fromkeys(key(each) for each in (*one, *other)):
-        left, right = ([each for each in side if key(each) == where] for side in (one, other))
-        for at in range(max(len(left), len(right))):
-            pairs.append((where, left[at] if at < len(left) else None, right[at] if at < len(right) else None))
-    return pairs
-
-
-def _by_paths(one: Sequence[Found], other: Sequence[Found]) -> list[Pair]:
-    """Norms whose paths are the same, but for what stands before them in one: `model.norm` and `norm`."""
-    rest = {_path(each): each for each in other}
-    pairs: list[Pair] = []
-    for each in one:
-        path = _path(each)
-        ends = [name for name in rest if _is_end(path, name) or _is_end(name, path)]
-        beside = rest.pop(min(ends, key=lambda name: abs(len(name) - len(path)))) if ends else None
-        pairs.append((each.where, each, beside))
-    return pairs + [(each.where, None, each) for each in rest.values()]
-
-
-def _is_end(end: str, path: str) -> bool:
-    """Whether a path ends so, with nothing before it that has a number: `norm` is no layer's norm."""
-    before = path.removesuffix(end)
-    return path == end or (path.endswith(f".{end}") and not any(part.isdigit() for part in before.split(".")))
-
-
-def _path(found: Found) -> str:
-    return found.where.replace("/", ".").strip(".")
-
-
-# ---- field by field
 
 
 def _of_models(one: Sequence[Found], other: Sequence[Found]) -> Iterator[Row]:
     """What is said of all norms of a model together."""
-    yield Row(MODEL, "norms", len(one), len(other))
+    yield Row(MODEL, "norms", _count(one), _count(other))
     if all(any(each.place for each in side) for side in (one, other)):
         yield Row(MODEL, "placement", placement(one), placement(other))
         yield Row(MODEL, "QK-norm", _has_qk(one), _has_qk(other))
+
+
+def _count(norms: Sequence[Found | None]) -> Any:
+    """How many there are."""
+    there = [each for each in norms if each is not None]
+    return UNKNOWN if any("count" in each.unknown for each in there) else len(there)
 
 
 def placement(norms: Sequence[Found]) -> str:
@@ -243,100 +208,16 @@ def _of_pairs(pairs: Sequence[Pair]) -> Iterator[Row]:
     for where, group in groups.items():
         name = where if len(group) > 1 else group[0][0]
         both = [(a, b) for _, a, b in group if a is not None and b is not None]
-        counts = [sum(pair[side] is not None for pair in group) for side in (1, 2)]
-        yield Row(name, "count", *counts)
+        yield Row(name, "count", _count([a for _, a, _ in group]), _count([b for _, _, b in group]))
         for field, read in FIELDS.items():
-            yield from _rows(name, field, [(a.where, *_values(field, read, a, b)) for a, b in both])
+            yield from _rows(name, field, [(a.where, *values(field, read, a, b)) for a, b in both])
 
 
-def _values(field: str, read: Callable[[Found], Any], a: Found, b: Found) -> tuple[Any, Any]:
-    """A field of two norms. An exporter computes 1 + w once and for all: that is the same gamma, kept otherwise."""
-    if field == "offset" and a.offset != b.offset and _multiply_alike(a, b):
-        return FOLDED, FOLDED
-    return read(a), read(b)
-
-
-def _multiply_alike(a: Found, b: Found) -> bool:
-    """Whether gamma with its offset comes out the same, as far as its summary tells."""
-    gammas = [(each.offset, each.parameters.get("gamma")) for each in (a, b)]
-    figures = [
-        [made.least + offset, made.most + offset, made.mean + offset] for offset, made in gammas if made is not None
-    ]
-    return len(figures) == 2 and all(abs(one - two) <= NEAR * abs(one) for one, two in zip(*figures, strict=True))
-
-
-def _rows(where: str, field: str, values: Sequence[tuple[str, Any, Any]]) -> Iterator[Row]:
-    first = values[:1]
-    if all(each[1:] == first[0][1:] for each in values):
+def _rows(where: str, field: str, several: Sequence[tuple[str, Any, Any]]) -> Iterator[Row]:
+    first = several[:1]
+    if all(each[1:] == first[0][1:] for each in several):
         yield from (Row(where, field, a, b) for _, a, b in first)
         return
-    agreeing = [each for each in values if _equal(*each[1:]) or UNKNOWN in each[1:]]
-    yield from (Row(name, field, a, b) for name, a, b in values if (name, a, b) not in agreeing)
+    agreeing = [each for each in several if equal(*each[1:]) or UNKNOWN in each[1:]]
+    yield from (Row(name, field, a, b) for name, a, b in several if (name, a, b) not in agreeing)
     yield from (Row(name, field, a, b) for name, a, b in agreeing[:1])
-
-
-def _equal(a: Any, b: Any) -> bool:
-    """Whether two values are the same; numbers as float32, in which graphs keep them."""
-    numbers = [FLOAT32_EPS if each == MACHINE else each for each in (a, b)]
-    if all(isinstance(each, float) for each in numbers):
-        return bool(abs(numbers[0] - numbers[1]) <= CLOSE * max(map(abs, numbers)))
-    return bool(a == b)
-
-
-def _kind(found: Found) -> Any:
-    return UNKNOWN if "kind" in found.unknown else found.norm.name
-
-
-def _eps(found: Found) -> Any:
-    return UNKNOWN if found.eps is None else found.eps
-
-
-def _offset(found: Found) -> Any:
-    return UNKNOWN if "offset" in found.unknown else found.offset
-
-
-def _variance(found: Found) -> Any:
-    """How the variance is computed: what a fused operator or a configuration leaves open is taken to be right."""
-    return "one-pass" if found.form == "one-pass" else "two-pass"
-
-
-def _axes(found: Found) -> str:
-    """The reduced axes without the names and the number of those before them.
-
-    >>> from normscope.norm import Norm
-    >>> _axes(Found("", Norm("B S h [d]"))), _axes(Found("", Norm("[N] C [L]", "C")))
-    ('... [d]', '[N] C [...]')
-    """
-    norm, dims = found.norm, found.norm.layout.dims
-    if norm.axes[-len(norm.over) :] == norm.over and all(len(dim) == 1 for dim in dims) and norm.name != "InstanceNorm":
-        names = ["d"] if len(norm.over) == 1 else [f"d{at}" for at in range(1, len(norm.over) + 1)]
-        return f"... [{' '.join(names)}]"
-    return KNOWN.get(norm.name, norm.pattern) if ELLIPSIS in norm.axes or norm.name in KNOWN else norm.pattern
-
-
-KNOWN = {"BatchNorm": "[N] C [...]", "InstanceNorm": "N C [...]", "GroupNorm": "N (g [c]) [...]"}
-
-
-def _sizes(found: Found) -> Any:
-    """The sizes that are known, in the order of the axes."""
-    return [found.sizes[axis] for axis in found.norm.axes if axis in found.sizes] or UNKNOWN
-
-
-def _faults(found: Found) -> list[str]:
-    """What is wrong about it, but for how its variance is computed, which has a field of its own."""
-    faults = [WORDS[key] for key in WORDS if key not in ("one-pass", "unclamped")]
-    return [each for each in found.warnings if each in faults]
-
-
-FIELDS: Mapping[str, Callable[[Found], Any]] = {
-    "kind": _kind,
-    "axes": _axes,
-    "sizes": _sizes,
-    "eps": _eps,
-    "gamma": lambda found: found.norm.scale,
-    "offset": _offset,
-    "bias": lambda found: found.norm.shift,
-    "cast": lambda found: found.cast or UNKNOWN,
-    "variance": _variance,
-    "faults": _faults,
-}

@@ -1,6 +1,6 @@
 """What an inspection finds: norms, each with where it stands, what it is and what speaks for it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, overload
 
@@ -13,6 +13,7 @@ from .summary import Summary
 
 HEAD = ["where", "norms", "kind", "axes", "size", "eps", "gamma", "beta", "form", "place"]
 ALIGN = "<><<><<<<<"
+Progress = Callable[[int, int], None]  # how much is done, of how much
 MACHINE = "machine"  # how an eps of None is written: that of the dtype computed in
 
 
@@ -28,7 +29,7 @@ class Found:
     dtype       of x; of weights, theirs
     parameters  a summary of gamma and beta, by name
     evidence    what speaks for it, in words
-    unknown     what could not be told: "eps", "kind", "offset", "groups"
+    unknown     what could not be told: "eps", "kind", "offset", "groups", "count" (one stands for every layer's)
     warnings    what is wrong about it, in words
     tensors     the names of x, y, gamma and beta in the model
     place       in the block, as in "before attention", where that is known
@@ -84,6 +85,7 @@ def _summary_json(each: Summary) -> dict[str, Any]:
         "min": each.least,
         "max": each.most,
         "mean": each.mean,
+        "not_finite": each.strange,
         "outliers": [{"feature": at, "value": value} for at, value in each.outliers],
     }
 
@@ -124,7 +126,9 @@ class Report(Sequence[Found]):
 
     @property
     def _title(self) -> str:
-        return f"{len(self.norms)} norm{'s' * (len(self.norms) != 1)}" if self.norms else "No norm was found."
+        least = "at least " * any("count" in each.unknown for each in self.norms)
+        count = f"{least}{len(self.norms)} norm{'s' * (len(self.norms) != 1)}"
+        return count[0].upper() + count[1:] if self.norms else "No norm was found."
 
     def text(self, color: bool = False) -> str:
         """A table for people: norms that are alike but for the number of their layer are one line."""
@@ -137,6 +141,7 @@ class Report(Sequence[Found]):
     def _told(self) -> list[str]:
         """The warnings, and the features of gamma and beta that stand out."""
         lines = [f"{each.where}: {warning}" for each in alike(self.norms) for warning in each.first.warnings]
+        lines += [line for each in self.norms for line in _strange(each)]
         far = [line for each in self.norms for line in _outliers(each)]
         shown = [*far[:MOST_TOLD], *([f"and {len(far) - MOST_TOLD} more norms with such features"] * _more(far))]
         return [*lines, *self.warnings, *shown]
@@ -147,6 +152,12 @@ MOST_TOLD = 8  # norms whose outliers are written out for people; JSON has all
 
 def _more(lines: Sequence[str]) -> bool:
     return len(lines) > MOST_TOLD
+
+
+def _strange(found: Found) -> Iterator[str]:
+    for role, each in found.parameters.items():
+        if each.strange:
+            yield f"{found.where}: {each.strange:,} of {each.count:,} cells of {role} are not finite."
 
 
 def _outliers(found: Found) -> Iterator[str]:
@@ -162,7 +173,7 @@ def _row(group: Alike) -> list[str]:
     weight = {0: "w", 1: "1 + w"}.get(found.offset, f"{found.offset} + w")
     return [
         group.where or "(the module)",
-        str(len(group.norms)),
+        "?" if "count" in found.unknown else str(len(group.norms)),
         norm.name + doubt,
         norm.pattern,
         " ".join(f"{axis}={size}" for axis, size in found.sizes.items()),

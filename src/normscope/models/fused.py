@@ -10,11 +10,12 @@ from typing import Any
 
 from ..norm import Norm, batch_norm, group_norm, instance_norm, layer_norm, rms_norm
 from .graph import Dim, Graph
-from .inputs import attributes
+from .inputs import attributes, places
 from .meaning import Known, Meant, Reading, Rule, Tensor
 from .operators import RULES, reduced
 from .recognise import as_written
 from .regions import Unreadable
+from .shaping import IN_ORDER
 
 MOST_CELLS = 1 << 20  # of a parameter that is looked at to see whether it does anything
 
@@ -24,7 +25,7 @@ class Fused:
     """What a fused node is.
 
     given     the node's input for gamma, beta and the running statistics, by role; none that does nothing
-    faults    what is wrong, by key of `recognise.WORDS`
+    faults    what is wrong, by key of `forms.WORDS`
     evidence  what else the operator does
     alone     y is that of the norm of the sum of all other inputs
     """
@@ -64,7 +65,7 @@ def parameter(graph: Graph, name: str) -> tuple[str, int]:
         if graph.constant(name) is not None or at is None:
             break
         node = graph.nodes[at]
-        if node.op_type in ("Cast", "Identity", "Reshape", "Unsqueeze", "Squeeze"):
+        if node.op_type in IN_ORDER:
             name = node.input[0]
         elif node.op_type == "Add" and (others := [each for each in node.input if not _is_number(graph, each, 1)]):
             if len(others) != 1:
@@ -215,7 +216,7 @@ def _mean_variance(graph: Graph, node: Any) -> Fused:
     """MeanVarianceNormalization: one-pass by its definition, 1e-9 beside the deviation."""
     shape = graph.shape(node.input[0])
     rank = len(shape) if shape is not None else 4
-    over = {axis % rank for axis in attributes(node).get("axes", [0, 2, 3])}
+    over = places(attributes(node).get("axes", [0, 2, 3]), rank)
     letters = ("N", "C", "H", "W") if rank == 4 else tuple(f"a{at}" for at in range(rank))
     words = (f"[{letter}]" if at in over else letter for at, letter in enumerate(letters))
     return Fused(Norm(" ".join(words), None, "1e-9"), {}, faults=("outside", "one-pass"), alone=False)
@@ -277,8 +278,7 @@ def _number(value: float) -> Known:
 
 
 def _from_axis(node: Any, rank: int) -> int:
-    start: int = attributes(node).get("axis", -1)
-    return start % rank
+    return places([attributes(node).get("axis", -1)], rank)[0]
 
 
 INSIDE: Mapping[str, Rule] = {

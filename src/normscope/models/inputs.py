@@ -1,5 +1,6 @@
 """What a node is given: its attributes, and its inputs as numbers or as values of the program."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from .meaning import Known, Meant, Reading, Tensor
@@ -42,6 +43,14 @@ def tensor(reading: Reading, name: str) -> Tensor:
     if not isinstance(value, Tensor):
         raise Unreadable(f"{name} is a number")
     return value
+
+
+def places(axes: Iterable[int], rank: int) -> list[int]:
+    """Axes counted from 0. Raises Unreadable for one that a tensor of this rank lacks."""
+    made = list(axes)
+    if not all(-rank <= axis < rank for axis in made):
+        raise Unreadable(f"an axis of {made} is beyond the rank {rank}")
+    return [axis % rank for axis in made]
 
 
 def rounded(cells: Any, whole: bool) -> Any:

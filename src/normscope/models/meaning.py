@@ -55,7 +55,7 @@ class Meaning:
     sizes    the size of every axis
     fixed    the axes whose size is the model's, not chosen here
     given    the tensor of each parameter
-    faults   what is wrong with the graph as it stands, by key of `recognise.WORDS`
+    faults   what is wrong with the graph as it stands, by key of `forms.WORDS`
     nodes    the places of the nodes that say it
     shapes   by place of a node that gives a shape, the sizes that come out of it
     """
@@ -107,17 +107,17 @@ class Reading:
         node = self.graph.nodes[at]
         rule = self.rules.get(node.op_type)
         if rule is None or len(self.values) > MOST_NODES:
-            return self._size(name)
+            return self._parameter(name) if is_given(self.graph, name) else self._size(name)
         try:
             made = rule(self, node)
         except (Unreadable, ArithmeticError, LookupError, TypeError, ValueError):  # a node that is not as ONNX has it
             return None
-        self._note(at, node)
+        self.note(at, node)
         for output, value in zip(node.output, made, strict=False):
-            self.values[output] = value
+            self.values[output] = in_format(value, self.graph.dtype(output))
         return self.values[name]
 
-    def _note(self, at: int, node: Any) -> None:
+    def note(self, at: int, node: Any) -> None:
         """Remember which nodes a tensor is made by, and whether it depends on x."""
         reads = [name for name in node.input if name]
         nodes = {at}.union(*(self.used.get(name, set()) for name in reads))
@@ -235,7 +235,7 @@ class Reading:
         """What the shape inputs of reshapes come to: they may be made of tensors outside the region."""
         for at in places:
             node = self.graph.nodes[at]
-            value = self.values[node.output[0]]
+            value = self.values.get(node.output[0])
             if node.op_type in ("Reshape", "Expand") and isinstance(value, Tensor):
                 yield at, tuple(self.layout.size(dim) for dim in value.dims)
 
@@ -245,6 +245,34 @@ class Reading:
             if name in needed:
                 needed |= {arg for arg in args if isinstance(arg, str)}
         return needed
+
+
+def in_format(value: Meant, dtype: str) -> Meant:
+    """Known numbers as a tensor of this dtype holds them: 1e-12 is 0 in float16."""
+    if not isinstance(value, Known) or value.whole or dtype not in NARROW:
+        return value
+    import ml_dtypes
+    import numpy as np
+
+    with np.errstate(all="ignore"):
+        narrow = value.cells.astype(ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype)
+    return Known(narrow.astype(np.float64), False)
+
+
+NARROW = ("float16", "bfloat16", "float32")
+
+
+def is_given(graph: Graph, name: str, depth: int = 0) -> bool:
+    """Whether a tensor is a constant or made of constants and shapes alone."""
+    if graph.constant(name) is not None:
+        return True
+    at = graph.maker.get(name)
+    if at is None or depth > 12:
+        return False
+    node = graph.nodes[at]
+    return node.op_type in ("Shape", "Size") or (
+        bool(node.input) and all(is_given(graph, each, depth + 1) for each in node.input if each)
+    )
 
 
 def number(known: Known) -> Tensor:

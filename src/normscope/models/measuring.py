@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ..errors import NormscopeError
+from ..errors import NormscopeError, ShapeError
 from ..losses import Loss, precision
 from ..norm import Norm
 from ..tracing import trace
@@ -66,6 +66,7 @@ class Measured:
 
     where      the norm's place, with the call where it is not the first
     kind       LayerNorm, RMSNorm, ...
+    pattern, eps  of the norm as it fits x; eps is "machine" for that of the dtype, None where it is not known
     shape, dtype  of x
     rows       how many statistics there are, of `cells` cells each
     mean, var  of the rows; var is what the norm divides by: of an RMSNorm the mean square
@@ -81,6 +82,8 @@ class Measured:
 
     where: str
     kind: str
+    pattern: str
+    eps: float | str | None
     shape: tuple[int, ...]
     dtype: str
     rows: int
@@ -110,36 +113,34 @@ class Measured:
 
 
 def measured(passage: Passage) -> Measured:
-    """The figures of a passage. Raises ShapeError where x is none of the norm's x."""
-    import numpy as np
-
+    """The figures of a passage. Raises ShapeError where x is none of the norm's x, or holds no cell."""
     norm, x = passage.norm, passage.x
-    means, variances, shares, apart = _of_rows(passage)
-    peaks = _peaks(passage)
-    strange = int(np.count_nonzero(~np.isfinite(x)))
-    at = int(np.argmax(np.where(np.isfinite(peaks), peaks, np.inf)))
-    row = _row_of(passage, float(peaks[at])) if not strange else _first_strange(passage)
-    lost, tried = _lost(passage, variances, row) if passage.has_eps else ((), 0)
+    if not x.size:
+        raise ShapeError(f"x has shape {tuple(x.shape)}: it holds no cell; give one with at least one.")
+    rows, peak = _of_rows(passage), _peak(passage)
+    lost, tried = _lost(passage, rows.variances, peak.row) if passage.has_eps else ((), 0)
     return Measured(
-        passage.where,
-        norm.name,
-        tuple(x.shape),
-        passage.found.dtype or x.dtype.name,
-        passage.row_count,
-        passage.cell_count,
-        spread(means),
-        spread(variances),
-        float(peaks[at]),
-        at,
-        row,
-        summary(peaks).outliers if np.isfinite(peaks).all() else (),
-        spread(shares) if passage.has_eps else None,
-        {role: spread(cells) for role, cells in passage.parameters.items() if role in ("gamma", "beta")},
-        lost,
-        tried,
-        apart,
-        strange,
-        tuple(_warnings(passage, apart, strange)),
+        where=passage.where,
+        kind=norm.name,
+        pattern=norm.pattern,
+        eps=passage.found.eps,
+        shape=tuple(x.shape),
+        dtype=passage.found.dtype or x.dtype.name,
+        rows=passage.row_count,
+        cells=passage.cell_count,
+        mean=spread(rows.means),
+        var=spread(rows.variances),
+        largest=peak.largest,
+        feature=peak.feature,
+        row=peak.row,
+        outliers=peak.outliers,
+        eps_share=spread(rows.shares) if passage.has_eps else None,
+        parameters={role: spread(cells) for role, cells in passage.parameters.items() if role in ("gamma", "beta")},
+        lost=lost,
+        tried=tried,
+        apart=rows.apart,
+        strange=peak.strange,
+        warnings=tuple(_warnings(passage, rows.apart, peak.strange)),
     )
 
 
@@ -159,8 +160,17 @@ def spread(cells: Any) -> Spread:
         return Spread(*(float(each) for each in np.quantile(flat, QUANTILES)))
 
 
-def _of_rows(passage: Passage) -> tuple[Any, Any, Any, float | None]:
-    """Of every row the mean, what the norm divides by, and the share of eps; how far y is from ours."""
+@dataclass(frozen=True)
+class _OfRows:
+    """Of every row the mean, what the norm divides by and the share of eps; how far y is from ours."""
+
+    means: Any
+    variances: Any
+    shares: Any
+    apart: float | None
+
+
+def _of_rows(passage: Passage) -> _OfRows:
     import numpy as np
 
     norm = passage.norm
@@ -177,7 +187,7 @@ def _of_rows(passage: Passage) -> tuple[Any, Any, Any, float | None]:
     means, variances, shares, apart = zip(*parts, strict=True)
     known = [each for each in apart if each is not None]
     joined = [np.concatenate(each) for each in (means, variances, shares)]
-    return joined[0], joined[1], joined[2], max(known, default=None)
+    return _OfRows(joined[0], joined[1], joined[2], max(known, default=None))
 
 
 def _pieces(passage: Passage) -> Iterator[Any]:
@@ -190,15 +200,42 @@ def _pieces(passage: Passage) -> Iterator[Any]:
 
 
 def _apart(x: Any, rows: Any) -> float | None:
-    """The largest difference between the model's y and ours, as a share of the row's largest |y|."""
+    """The largest difference between the model's y and ours, as a share of the row's largest |y|.
+
+    Infinite where only theirs is not finite; None where there is no y, or no row in which ours is finite.
+    """
     import numpy as np
 
     if rows.y is None:
         return None
     ours = trace(x, rows.norm, **rows.parameters)["y"]
     error, largest = np.abs(np.asarray(rows.y, np.float64) - ours).max(axis=1), np.abs(ours).max(axis=1)
-    finite = np.isfinite(error) & (largest > 0)
-    return float(np.max(error[finite] / largest[finite], initial=0.0))
+    finite = np.isfinite(ours).all(axis=1)
+    if not finite.any():
+        return None
+    shares = np.where(np.isfinite(error), error, np.inf)[finite & (largest > 0)] / largest[finite & (largest > 0)]
+    return float(np.max(shares, initial=0.0))
+
+
+@dataclass(frozen=True)
+class _Peak:
+    """The largest |x|, its feature and row, the features that stand out, and how many cells are not finite."""
+
+    largest: float
+    feature: int
+    row: int
+    outliers: tuple[tuple[int, float], ...]
+    strange: int
+
+
+def _peak(passage: Passage) -> _Peak:
+    import numpy as np
+
+    peaks = _peaks(passage)
+    strange = int(np.count_nonzero(~np.isfinite(passage.x)))
+    at = int(np.argmax(np.where(np.isfinite(peaks), peaks, np.inf)))
+    row = _row_of(passage, float(peaks[at])) if not strange else _first_strange(passage)
+    return _Peak(float(peaks[at]), at, row, () if strange else summary(peaks).outliers, strange)
 
 
 def _peaks(passage: Passage) -> Any:
@@ -257,7 +294,13 @@ def _summed(loss: Loss) -> Lost:
 
 
 def _warnings(passage: Passage, apart: float | None, strange: int) -> Iterator[str]:
-    if strange:
-        yield f"{strange:,} cell{'' if strange == 1 else 's'} of x are not finite."
-    if apart is not None and apart > APART.get(passage.found.dtype or passage.x.dtype.name, NARROW):
+    import numpy as np
+
+    broken = {role: int(np.count_nonzero(~np.isfinite(cells))) for role, cells in passage.parameters.items()}
+    for name, count in {"x": strange, **broken}.items():
+        if count:
+            yield f"{count:,} cell{' of ' + name + ' is' if count == 1 else 's of ' + name + ' are'} not finite."
+    if apart == float("inf"):
+        yield "its y is not finite where what this norm makes of x is."
+    elif apart is not None and apart > APART.get(passage.found.dtype or passage.x.dtype.name, NARROW):
         yield f"its y is not what this norm makes of x: off by {apart:.2g} of the row's largest |y|."

@@ -7,17 +7,18 @@ neither run nor changed. Its class's name decides nothing, and is held against w
 import copy
 import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
 from ..norm import Norm, group_norm, instance_norm
 from .black_box import Box, Seen, seen
+from .called import calls
 from .canonical import canonical
 from .configs import Config
-from .found import Found, Report
-from .recognise import WORDS
+from .forms import words
+from .found import Found, Progress, Report
 from .summary import Summary, summary
 
 MOST_CELLS = 1 << 20  # of a module's parameters together
@@ -26,7 +27,7 @@ CHANNELS = ("num_features", "num_channels", "num_groups", "running_mean")
 EPS_NAMES = ("eps", "epsilon", "variance_epsilon", "layer_norm_eps", "norm_eps")
 SPARE = (5, 7, 3, 11, 9)  # sizes for the axes that a module leaves open
 FREE = 13  # features, where nothing says how many
-Progress = Callable[[int, int], None]
+ONLY_MODULES = "only modules are tried: a norm that a module computes amid other things, in its forward, is not seen."
 
 
 @dataclass(frozen=True)
@@ -43,26 +44,54 @@ def is_module(source: Any) -> bool:
 
 
 def inspect_module(module: Any, *, progress: Progress | None = None) -> Report:
-    """Every norm in a PyTorch module, in the order of its modules, by what each computes."""
+    """Every norm in a PyTorch module that is a module of its own, in their order, by what each computes."""
     config = _config(module)
     every = dict(module.named_modules())
     tried: dict[object, _Tried] = {}
     norms: list[Found] = []
+    others: dict[str, Any] = {}
     told: list[str] = []
     for at, (path, each) in enumerate(every.items()):
-        if not any(path.startswith(f"{found.where}.") for found in norms) and _is_candidate(each):
-            key = _signature(each)
-            if key not in tried:
-                tried[key] = _try(each)
-            result = tried[key]
+        if not any(path.startswith(f"{found.where}.") for found in norms):
+            result = _outcome(each, tried)
             if result.seen is not None:
                 norms.append(_found(path, each, result.seen, config))
-            elif CALLED.search(type(each).__name__):
-                why = result.why or "it computes none that is known"
-                told.append(f"{path or 'the module'} is called {type(each).__name__}, but {why}.")
+            else:
+                others[path] = each
+                told += _disappointed(path, each, result)
         if progress is not None:
             progress(at + 1, len(every))
-    return Report(tuple(norms), tuple(told))
+    return Report(tuple(norms), (*told, *(_unseen(others) or ([] if norms else [ONLY_MODULES]))))
+
+
+def _outcome(module: Any, before: dict[object, _Tried]) -> _Tried:
+    """What came of a module, or of one before it that computes the same."""
+    if not _is_candidate(module):
+        return _Tried(None)
+    key = _signature(module)
+    if key not in before:
+        before[key] = _try(module)
+    return before[key]
+
+
+def _disappointed(path: str, module: Any, result: _Tried) -> Iterator[str]:
+    """A module that was tried, is called a norm, and is none."""
+    if CALLED.search(type(module).__name__) and _is_candidate(module):
+        why = result.why or "it computes none that is known"
+        yield f"{path or 'the module'} is called {type(module).__name__}, but {why}."
+
+
+def _unseen(modules: Mapping[str, Any]) -> list[str]:
+    """The norms that the code of these modules calls as functions: once for each class."""
+    callers: dict[tuple[str, str], list[str]] = {}
+    for path, module in modules.items():
+        for name in calls(module):
+            callers.setdefault((name, type(module).__name__), []).append(path or "the module")
+    return [
+        f"{paths[0]}{f' and {len(paths) - 1:,} more' * (len(paths) > 1)}: {kind} names {name}, a function that is a "
+        "norm: it is no module, and is seen only in a run of the model, as with --run."
+        for (name, kind), paths in callers.items()
+    ]
 
 
 def _is_candidate(module: Any) -> bool:
@@ -167,14 +196,9 @@ def _trailing(module: Any) -> tuple[int, ...]:
 
 
 def _found(path: str, module: Any, what: Seen, config: Config | None) -> Found:
-    own, kind = _own(module), type(module)
+    own = _own(module)
     fixed = {axis for axis in what.sizes if axis in (*what.norm.param_axes, *_held(module, what))}
     norm = _as_called(module, canonical(what.norm, what.dims, what.sizes, fixed), what)
-    tensors = {role: f"{path}.{name}".lstrip(".") for role, name in what.roles.items()}
-    faults = [*([what.fault] if what.fault else []), *(["correction"] if norm.correction else [])]
-    faults += ["no-eps"] if norm.eps == 0 else []
-    faults += ["one-pass"] if what.form == "one-pass" else []
-    place = _place(config, path)
     return Found(
         where=path,
         norm=norm,
@@ -183,15 +207,23 @@ def _found(path: str, module: Any, what: Seen, config: Config | None) -> Found:
         offset=norm.offset,
         dtype=next((str(each.dtype).removeprefix("torch.") for each in own.values()), ""),
         parameters={role: made for role, name in what.roles.items() if (made := _summary(own[name])) is not None},
-        evidence=(
-            f"class {kind.__module__}.{kind.__qualname__}",
-            "run on random numbers, it gives what the norm gives",
-        ),
-        warnings=(*(WORDS[fault] for fault in faults), *_contradictions(module, norm)),
-        tensors=tensors,
-        place=place,
+        evidence=(f"class {_whole_name(type(module))}", "run on random numbers, it gives what the norm gives"),
+        warnings=(*_faults(what, norm), *_contradictions(module, norm)),
+        tensors={role: f"{path}.{name}".lstrip(".") for role, name in what.roles.items()},
+        place=_place(config, path),
         cast=_cast(module, what),
     )
+
+
+def _whole_name(kind: type) -> str:
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _faults(what: Seen, norm: Norm) -> Iterator[str]:
+    """What is wrong about it, in words."""
+    there = {what.fault: True, "correction": norm.correction, "no-eps": norm.eps == 0,
+             "one-pass": what.form == "one-pass"}  # fmt: skip
+    yield from (words(fault, norm) for fault, is_there in there.items() if fault and is_there)
 
 
 def _held(module: Any, what: Seen) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """The norms of an ONNX file: its fused operators, and every region that means a norm."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from math import prod
 from pathlib import Path
@@ -10,18 +10,19 @@ from ..errors import NormscopeError
 from ..norm import Norm
 from ..tracing import trace
 from .canonical import canonical
-from .found import Found, Report
+from .forms import words
+from .found import Found, Progress, Report
 from .fused import RULES_WITH_FUSED, Fused, fused, parameter
 from .graph import Graph, graphs
-from .recognise import WORDS, made_by
+from .meaning import is_given
+from .recognise import made_by
 from .regions import Unreadable
-from .search import Region, is_near, is_root, region
+from .search import Region, Search, divisor
 from .summary import Summary, summary
 from .verify import Outcome, Part, verified
 
 ROWS = 3  # positions along a kept dimension, where a fused operator is run
 NEAR = "a tensor is divided by the root of a mean over itself, but as no norm that is known."
-Progress = Callable[[int, int], None]  # how many nodes are done, of how many
 
 
 def inspect_onnx(path: str | Path, *, run: bool = True, progress: Progress | None = None) -> Report:
@@ -39,40 +40,41 @@ def inspect_onnx(path: str | Path, *, run: bool = True, progress: Progress | Non
     done = 0
     for graph in every:
         for at, found in _norms(graph, warnings, run):
-            norms += [found] if found is not None else []
+            norms += found
             if progress is not None:
                 progress(done + at + 1, total)
         done += len(graph.nodes)
     return Report(tuple(_named_apart(norms)), tuple(warnings))
 
 
-def _norms(graph: Graph, warnings: list[str], run: bool) -> Iterator[tuple[int, Found | None]]:
-    """For each node in order, the norm that it is or is the root of."""
+def _norms(graph: Graph, warnings: list[str], run: bool) -> Iterator[tuple[int, list[Found]]]:
+    """For each node in order, the norms that it is or is the root of."""
     taken: set[int] = set()
     for at, node in enumerate(graph.nodes):
-        found = None
+        found: list[Found] = []
         try:
             if at not in taken:
-                found = _at(graph, at, node, taken, run)
-            if found is None and at not in taken and is_root(graph, node) and is_near(graph, at, node.input[0]):
-                warnings.append(f"{_node_name(graph, at)} ({node.op_type}): {NEAR}")
+                found = _at(graph, at, node, taken, warnings, run)
         except Exception as error:  # a stranger's graph can be wrong in every way; the other nodes are still read
             reason = error if isinstance(error, Unreadable | NormscopeError) else f"{type(error).__name__}: {error}"
             warnings.append(f"{_node_name(graph, at)} ({node.op_type}) could not be read: {reason}.")
         yield at, found
 
 
-def _at(graph: Graph, at: int, node: Any, taken: set[int], run: bool) -> Found | None:
+def _at(graph: Graph, at: int, node: Any, taken: set[int], warnings: list[str], run: bool) -> list[Found]:
     operator = fused(graph, node)
-    if operator is None and not is_root(graph, node):
-        return None
-    wider = None
+    start = divisor(graph, node) if operator is None else node.input[0]
+    if not start:
+        return []
     if operator is None or not operator.norm.scale:
-        wider = region(graph, at, node.input[0], RULES_WITH_FUSED)
-    if wider is not None and (operator is None or len(wider.meaning.nodes) > 1):
-        taken.update(wider.meaning.nodes)
-        return _of_region(graph, wider, operator is not None, run)
-    return None if operator is None else _of_operator(graph, at, node, operator, run)
+        search = Search(graph, at, start, RULES_WITH_FUSED)
+        wider = [each for each in search.regions() if operator is None or len(each.meaning.nodes) > 1]
+        taken.update(*(each.meaning.nodes for each in wider))
+        if wider:
+            return [_of_region(graph, each, operator is not None, run) for each in wider]
+        if operator is None and search.is_near:
+            warnings.append(f"{_node_name(graph, at)} ({node.op_type}): {NEAR}")
+    return [] if operator is None else [_of_operator(graph, at, node, operator, run)]
 
 
 def _of_region(graph: Graph, found: Region, is_fused: bool, run: bool) -> Found:
@@ -82,7 +84,7 @@ def _of_region(graph: Graph, found: Region, is_fused: bool, run: bool) -> Found:
     given = dict(meaning.given)
     tensors = {role: given[name] for name, role in what.roles}
     outcome = verified(_part(graph, found)) if run else Outcome("")
-    faults = [WORDS[key] for key in (*what.faults, *meaning.faults)]
+    faults = [words(key, norm) for key in (*what.faults, *meaning.faults)]
     ops = ", ".join(graph.nodes[at].op_type for at in meaning.nodes)
     evidence = [f"{len(meaning.nodes)} nodes: {ops}", "its program agrees with the norm's on random numbers"]
     evidence += ["the variance is clamped: it cannot be negative"] if what.clamped and what.form == "one-pass" else []
@@ -94,11 +96,30 @@ def _of_region(graph: Graph, found: Region, is_fused: bool, run: bool) -> Found:
         offset=norm.offset,
         dtype=graph.dtype(found.x),
         parameters=_summaries(graph, tensors),
-        evidence=(*evidence, *_formats(graph, found), *filter(None, [outcome.evidence])),
+        evidence=(*evidence, *_formats(graph, found), *_modulation(graph, found), *filter(None, [outcome.evidence])),
+        unknown=_unknown(norm),
         warnings=(*faults, *filter(None, [outcome.warning])),
         tensors={"x": found.x, "y": found.y} | tensors,
         cast=_cast(graph, found),
     )
+
+
+def _modulation(graph: Graph, found: Region) -> Iterator[str]:
+    """What stands in gamma's place but is no parameter of the model."""
+    for name, role in found.what.roles:
+        if (tensor := dict(found.meaning.given)[name]) in graph.inputs:
+            yield f"{role} is an input of the model, {tensor}"
+    if found.what.norm.scale:
+        return
+    for node in (graph.nodes[at] for at in graph.readers.get(found.y, ())):
+        others = [name for name in node.input if name != found.y and not is_given(graph, name)]
+        if node.op_type == "Mul" and others:
+            yield f"{others[0]}, which is computed, multiplies y next: a modulation, no gamma"
+
+
+def _unknown(norm: Norm) -> tuple[str, ...]:
+    """A gamma as it stands may be 1 + w, computed when the model was exported; only RMSNorms are written so."""
+    return ("offset",) if norm.scale and norm.affine and not norm.center and not norm.offset else ()
 
 
 def _formats(graph: Graph, found: Region) -> Iterator[str]:
@@ -142,7 +163,8 @@ def _of_operator(graph: Graph, at: int, node: Any, operator: Fused, run: bool) -
         dtype=graph.dtype(node.input[0]),
         parameters=_summaries(graph, tensors),
         evidence=(f"operator {node.op_type}", *operator.evidence, *filter(None, [outcome.evidence])),
-        warnings=(*(WORDS[key] for key in operator.faults), *filter(None, [outcome.warning])),
+        unknown=_unknown(norm),
+        warnings=(*(words(key, norm) for key in operator.faults), *filter(None, [outcome.warning])),
         tensors={"x": node.input[0], "y": node.output[0]} | tensors,
     )
 

@@ -6,7 +6,7 @@ https://onnx.ai/onnx/operators. An operator without a rule ends a region.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from .inputs import attributes, inputs, known, rounded, tensor, whole_numbers
+from .inputs import attributes, inputs, known, places, rounded, tensor, whole_numbers
 from .meaning import Known, Meant, Reading, Rule, Tensor
 from .regions import Dims, Unreadable
 from .shaping import SHAPING
@@ -131,6 +131,33 @@ def _clip(reading: Reading, node: Any) -> Sequence[Meant]:
     return [value if least is None or least < -BEYOND else _pair(reading, "maximum", value, _scalar(least))]
 
 
+def _relu(reading: Reading, node: Any) -> Sequence[Meant]:
+    return [_pair(reading, "maximum", reading.meant(node.input[0]), _scalar(0))]
+
+
+def _where(reading: Reading, node: Any) -> Sequence[Meant]:
+    """`Where(a > b, a, b)` is the larger of the two."""
+    at = reading.graph.maker[node.input[0]]
+    test = reading.graph.nodes[at]
+    if test.op_type not in LARGER_FIRST:
+        raise Unreadable("a choice that is no comparison")
+    larger, smaller = inputs(reading, test)[:: LARGER_FIRST[test.op_type]]
+    chosen, other = (reading.meant(name) for name in node.input[1:])
+    if not (_is_same(larger, chosen) and _is_same(smaller, other)):
+        raise Unreadable("a choice of something else than what is compared")
+    reading.note(at, test)
+    return [_pair(reading, "maximum", chosen, other)]
+
+
+LARGER_FIRST = {"Greater": 1, "GreaterOrEqual": 1, "Less": -1, "LessOrEqual": -1}
+
+
+def _is_same(a: Meant, b: Meant) -> bool:
+    if isinstance(a, Known) and isinstance(b, Known):
+        return bool((a.cells == b.cells).all())
+    return a == b
+
+
 def _scalar(value: float) -> Known:
     import numpy as np
 
@@ -144,7 +171,7 @@ def _reduced_dims(reading: Reading, node: Any, rank: int) -> tuple[int, ...]:
         axes = whole_numbers(told)
     if not axes:
         return () if given.get("noop_with_empty_axes") else tuple(range(rank))
-    return tuple(sorted(axis % rank for axis in axes))
+    return tuple(sorted(places(axes, rank)))
 
 
 def _reduction(op: str, before: str = "", after: str = "") -> Rule:
@@ -189,7 +216,7 @@ def _global_mean(reading: Reading, node: Any) -> Sequence[Meant]:
     return [reduced(reading, value, "mean", tuple(range(2, len(value.dims))), True)]
 
 
-RULES: Mapping[str, Rule] = {
+ELEMENTWISE: Mapping[str, Rule] = {
     "Add": _elementwise("add"),
     "Sum": _elementwise("add"),
     "Sub": _elementwise("sub"),
@@ -204,13 +231,18 @@ RULES: Mapping[str, Rule] = {
     "Reciprocal": _single("recip", lambda cells: 1.0 / cells),
     "Abs": _single("abs", abs),
     "Clip": _clip,
-    "ReduceMean": _reduction("mean"),
+    "Relu": _relu,
+    "Where": _where,
+}
+MEANS: Mapping[str, Rule] = {"ReduceMean": _reduction("mean"), "GlobalAveragePool": _global_mean}
+RULES: Mapping[str, Rule] = {
+    **ELEMENTWISE,
+    **MEANS,
     "ReduceSum": _reduction("sum"),
     "ReduceProd": _reduction("prod"),
     "ReduceMax": _reduction("max"),
     "ReduceMin": _reduction("min"),
     "ReduceSumSquare": _reduction("sum", before="square"),
     "ReduceL2": _reduction("sum", before="square", after="sqrt"),
-    "GlobalAveragePool": _global_mean,
     **SHAPING,
 }

@@ -5,26 +5,26 @@ the evidence; no order of steps and no name is looked at. A one-pass variance ag
 digits that it loses where the mean is large.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
-from itertools import permutations
-from math import sqrt
+from functools import cache, lru_cache
+from itertools import product
+from math import isfinite
 from typing import Any
 
+from ..axes import Axes
 from ..norm import Norm
-from ..program import Program, Step
-from ..run import run
-from ..steps import forward
+from ..program import Program
+from .candidates import STATISTICS, Affine, Candidate, affines, candidates, whole
+from .forms import BETA_FIRST
 from .meaning import Meaning
+from .trials import Arrays, Trial, far_inputs, possible_eps, run_on, spreads, tried
 
 CLOSE = 1e-6  # of the largest cell: constants of the graph are float32, so 1/n is off by 6e-8
-LARGE_MEAN = 2.0**27  # float64 loses every digit of a one-pass variance there, and eight of a two-pass one
 ROWS = 3  # positions along a kept axis that are tried
-OFFSETS = (0, 1)  # gamma is w, or 1 + w
-
-Arrays = Mapping[str, Any]
+SEEDS = 16  # tries to see a variance below 0, which about every second row has
+CORNER = 3  # cells along every axis that are compared first
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Recognised:
     roles     by parameter of the program, what it is: gamma, beta, running_mean, running_var
     form      two-pass or one-pass; of RMSNorm, two-pass
     clamped   the variance cannot be negative
-    faults    what is wrong, by key of `WORDS`
+    faults    what is wrong, by key of `forms.WORDS`
     """
 
     norm: Norm
@@ -45,57 +45,6 @@ class Recognised:
     form: str
     clamped: bool
     faults: tuple[str, ...]
-
-
-WORDS: Mapping[str, str] = {
-    "outside": "eps is added to the standard deviation, after the root; the definition adds it to the variance.",
-    "floor": "eps is a floor under the variance; the definition adds it.",
-    "root-floor": "eps is a floor under the standard deviation; the definition adds it to the variance.",
-    "raw-square": "the divisor is the root mean square of x, not the standard deviation: the mean is not subtracted.",
-    "raw-x": "the mean is subtracted for the variance only: what is divided is x itself.",
-    "correction": "the variance divides by n - 1 (an unbiased estimate); the definition divides by n.",
-    "one-pass": "the variance is one-pass, E[x^2] - E[x]^2: where the mean is large its digits cancel.",
-    "unclamped": "nothing keeps the one-pass variance from being negative, and the root of that is nan.",
-    "keepdims": "a statistic lost its reduced axis (keepdims = 0), so it is broadcast along another axis of x.",
-    "no-eps": "there is no eps: a row of equal cells divides by 0.",
-}
-
-
-def _root(name: str, op: str) -> Callable[[Program], Program]:
-    """eps added to the root (or a floor under it) in the place of `v` and `r`."""
-
-    def changed(program: Program) -> Program:
-        v, r = program.by_name["v"], program.by_name["r"]
-        root = Step(name, "sqrt", v.args[:1], v.axes, into=name)
-        made = program.instead("v", root, replace(v, op=op, args=(name, "eps"), into="v"))
-        return made.instead("r", replace(r, op="recip", into="r"))
-
-    return changed
-
-
-def _floor(program: Program) -> Program:
-    v = program.by_name["v"]
-    return program.instead("v", replace(v, op="maximum", into="v"))
-
-
-def _raw_square(program: Program) -> Program | None:
-    q = program.by_name.get("q")
-    return program.instead("q", replace(q, args=("x", "x"))) if q and "c" in program.by_name else None
-
-
-def _raw_x(program: Program) -> Program | None:
-    xhat = program.by_name["xhat"]
-    return program.instead("xhat", replace(xhat, args=("x", "r"))) if "q" in program.by_name else None
-
-
-FORMS: Mapping[str, Callable[[Program], Program | None]] = {
-    "": lambda program: program,
-    "outside": _root("root", "add"),
-    "floor": _floor,
-    "root-floor": _root("root", "maximum"),
-    "raw-square": _raw_square,
-    "raw-x": _raw_x,
-}
 
 
 @lru_cache(maxsize=1024)
@@ -107,9 +56,12 @@ def recognised(meaning: Meaning) -> Recognised | None:
     if "x" not in dict(program.inputs) or len(params) > (2 if over else 4):
         return None
     sizes = _small(program, over, dict(meaning.sizes))
-    trials = [_trial(program, meaning.y, sizes, spread, seed) for seed, spread in enumerate(_spreads(program))]
-    for candidate in _candidates(program, over, params):
-        if found := _agrees(candidate, program, trials, sizes, params):
+    possible = possible_eps(program, sizes)
+    trials = [tried(program, meaning.y, sizes, spread, seed) for seed, spread in enumerate(spreads(possible))]
+    if not all(isfinite(trial.largest) for trial in trials):
+        return None
+    for candidate, eps in product(_candidates(program, over, params), possible):
+        if found := _agrees(candidate, eps, program, trials, sizes, params):
             return _with_form(found, program, meaning.y, sizes)
     return None
 
@@ -124,145 +76,70 @@ def _small(program: Program, over: Sequence[str], sizes: Mapping[str, int]) -> d
     return {axis: size if axis in over else min(size, ROWS) for axis, size in sizes.items()}
 
 
-def _constants(program: Program) -> list[Fraction]:
-    """What eps can be: the constants below 1, and nothing."""
-    found = {arg for step in program for arg in step.args if isinstance(arg, Fraction) and 0 < arg < 1}
-    return [*sorted(found), Fraction(0)]
+def _candidates(program: Program, over: Sequence[str], params: Sequence[str]) -> Iterator[Candidate]:
+    """Every norm that the program could be; of BatchNorm in evaluation the axes are those that its statistics lack."""
+    kept = [set(program.axes) - set(over)] if over else [set(axes) for axes in _axes_of(program, params)]
+    for own in kept:
+        if own < set(program.axes) and (over or own):
+            pattern = " ".join(axis if axis in own else f"[{axis}]" for axis in program.axes)
+            yield from candidates(pattern, running=not over)
 
 
-def _spreads(program: Program) -> list[float]:
-    """The spreads of x to try: an ordinary one, and those beside which each eps counts."""
-    small = [float(eps) for eps in _constants(program) if eps]
-    return [1.3, *(made for eps in small for made in (sqrt(eps), eps))]
-
-
-def _trial(program: Program, y: str, sizes: Mapping[str, int], spread: float, seed: int) -> tuple[Arrays, Any]:
-    """Random inputs and what the program makes of them."""
-    given = _inputs(program, sizes, spread, seed)
-    return given, _run(program, sizes, given)[y]
-
-
-def _inputs(program: Program, sizes: Mapping[str, int], spread: float, seed: int) -> dict[str, Any]:
-    import numpy as np
-
-    rng = np.random.default_rng(seed)
-    made = {}
-    for name, _ in program.inputs:
-        shape = program.shape(name, sizes)
-        made[name] = (rng.normal(0.4, 1, shape) if name == "x" else rng.uniform(0.5, 1.5, shape)) * spread
-    return made
-
-
-def _run(program: Program, sizes: Mapping[str, int], given: Arrays) -> Arrays:
-    import numpy as np
-
-    from ..views import arrays
-
-    with np.errstate(all="ignore"):
-        return run(program, arrays.rules(program, sizes, np), given)
-
-
-@dataclass(frozen=True)
-class _Candidate:
-    norm: Norm
-    program: Program
-    eps: Fraction
-    fault: str
-
-
-def _candidates(program: Program, over: Sequence[str], params: Sequence[str]) -> Iterator[_Candidate]:
-    """Every norm that the program could be; the right ones first."""
-    if not over:
-        yield from _running(program, params)
-        return
-    words = [f"[{axis}]" if axis in over else axis for axis in program.axes]
-    for fault, changed in FORMS.items():
-        for center in (True, False):
-            for correction in (0, 1):
-                norm = Norm(" ".join(words), None, 0, correction, center)
-                made = changed(forward(norm))
-                if made is not None:
-                    yield from (_Candidate(norm, made, eps, fault) for eps in _constants(program))
-
-
-def _running(program: Program, params: Sequence[str]) -> Iterator[_Candidate]:
-    """BatchNorm in evaluation: its axes are those of its statistics."""
-    kept = {axes for name, axes in program.inputs if name in params}
-    for axes in sorted(kept):
-        words = [axis if axis in axes else f"[{axis}]" for axis in program.axes]
-        if not any("[" in word for word in words) or not axes:
-            continue
-        for fault in ("", "outside"):
-            norm = Norm(" ".join(words), None, 0, running=True)
-            made = FORMS[fault](forward(norm))
-            if made is not None:
-                yield from (_Candidate(norm, made, eps, fault) for eps in _constants(program))
+def _axes_of(program: Program, params: Sequence[str]) -> list[Axes]:
+    return sorted({axes for name, axes in program.inputs if name in params})
 
 
 def _agrees(
-    candidate: _Candidate,
-    program: Program,
-    trials: Sequence[tuple[Arrays, Any]],
-    sizes: Mapping[str, int],
+    candidate: Candidate, eps: Fraction, program: Program, trials: Sequence[Trial], sizes: Mapping[str, int],
     params: Sequence[str],
-) -> Recognised | None:
-    """The candidate with the roles of the parameters under which it gives what the program gives."""
-    for roles in _roles(candidate.norm, params):
-        for offset in OFFSETS if "gamma" in roles else (0,):
-            if all(_close(_made(candidate, sizes, given, roles, offset), y) for given, y in trials):
-                return _recognised(candidate, program, roles, offset)
+) -> Recognised | None:  # fmt: skip
+    """The candidate with the use of the parameters under which it gives what the program gives."""
+
+    @cache
+    def xhat(at: int, *statistics: str) -> Any:
+        return _xhat(candidate.program, sizes, trials[at].given, eps, statistics)
+
+    for affine in affines(candidate.norm, params):
+        if all(_agree(affine, xhat(at, *affine.statistics), trial) for at, trial in enumerate(trials)):
+            return _recognised(candidate, eps, affine, program)
     return None
 
 
-def _roles(norm: Norm, params: Sequence[str]) -> Iterator[dict[str, str]]:
-    """Every way to share the parameters out: what each role's parameter is."""
-    statistics = ("running_mean", "running_var") if norm.running else ()
-    for roles in ((), ("gamma",), ("beta",), ("gamma", "beta")):
-        wanted = (*statistics, *roles)
-        if len(wanted) == len(params):
-            yield from (dict(zip(wanted, each, strict=True)) for each in permutations(params))
+def _agree(affine: Affine, xhat: Any, trial: Trial) -> bool:
+    """Whether gamma and beta make y of xhat: in a few cells, which are quick to see, then in all."""
+    parts = ((slice(end),) * trial.y.ndim for end in (CORNER, None))
+    return all(_agree_in(part, affine, xhat, trial) for part in parts)
 
 
-def _made(candidate: _Candidate, sizes: Mapping[str, int], given: Arrays, roles: Mapping[str, str], offset: int) -> Any:
-    inputs = {"x": given["x"], "eps": float(candidate.eps)}
-    inputs |= {role: given[name] for role, name in roles.items() if role.startswith("running")}
-    y = _run(candidate.program, sizes, inputs)["xhat"]
-    if "gamma" in roles:
-        y = y * (given[roles["gamma"]] + offset)
-    return y + given[roles["beta"]] if "beta" in roles else y
+def _agree_in(part: tuple[slice, ...], affine: Affine, xhat: Any, trial: Trial) -> bool:
+    import numpy as np
+
+    scales = {name: trial.given[name][part] for name in affine.roles.values()}
+    with np.errstate(all="ignore"):
+        apart = abs(affine.of(xhat[part], scales) - trial.y[part])
+    return bool((apart <= CLOSE * trial.largest).all())  # False where one of the two is not finite
+
+
+def _xhat(program: Program, sizes: Mapping[str, int], given: Arrays, eps: Fraction, statistics: Sequence[str]) -> Any:
+    inputs = {"x": given["x"], "eps": float(eps)}
+    inputs |= {role: given[name] for role, name in zip(STATISTICS, statistics, strict=False)}
+    return run_on(program, sizes, inputs)["xhat"]
 
 
 def made_by(found: Recognised, sizes: Mapping[str, int], given: Arrays) -> Any:
     """What the norm that was found makes of x and the parameters, each an array of the program's full rank."""
-    candidate = _Candidate(found.norm, found.program, found.norm.eps or Fraction(0), "")
-    return _made(candidate, sizes, given, {role: name for name, role in found.roles}, found.norm.offset)
+    affine = Affine({role: name for name, role in found.roles}, found.norm.offset, BETA_FIRST in found.faults)
+    xhat = _xhat(found.program, sizes, given, found.norm.eps or Fraction(0), affine.statistics)
+    return affine.of(xhat, given)
 
 
-def _close(made: Any, y: Any) -> bool:
-    import numpy as np
-
-    if made.shape != y.shape or not np.isfinite(y).all() or not np.isfinite(made).all():
-        return False
-    return bool(np.max(np.abs(made - y)) <= CLOSE * np.max(np.abs(y)))
-
-
-def _recognised(candidate: _Candidate, program: Program, roles: Mapping[str, str], offset: int) -> Recognised:
-    axes = {role: program.values[name] for role, name in roles.items()}
-    wanted = {axis for role in ("gamma", "beta") for axis in axes.get(role, ())}
-    affine = " ".join(axis for axis in program.axes if axis in wanted)
-    norm = replace(
-        candidate.norm,
-        affine=affine or None,
-        eps=as_written(candidate.eps),
-        scale=bool(affine) and "gamma" in roles,
-        shift=bool(affine) and "beta" in roles,
-        offset=offset,
-        name="",
-    )
+def _recognised(candidate: Candidate, eps: Fraction, affine: Affine, program: Program) -> Recognised:
+    norm = whole(candidate.norm, as_written(eps), affine, dict(program.inputs))
     faults = [candidate.fault] if candidate.fault else []
     faults += ["correction"] if norm.correction else []
-    faults += ["no-eps"] if not candidate.eps else []
-    named = tuple((name, role) for role, name in roles.items())
+    faults += [BETA_FIRST] if affine.beta_first else []
+    faults += ["no-eps"] if not eps else []
+    named = tuple((name, role) for role, name in affine.roles.items())
     return Recognised(norm, candidate.program, named, "two-pass", False, tuple(faults))
 
 
@@ -282,18 +159,24 @@ def as_written(eps: Fraction | float) -> Fraction:
 
 def _with_form(found: Recognised, program: Program, y: str, sizes: Mapping[str, int]) -> Recognised:
     """The find, with the way its variance is computed: seen where the mean is large beside the spread."""
-    clamped = any(step.op == "maximum" for step in program)
     if not found.norm.center or found.norm.running or not _loses_digits(found, program, y, sizes):
         return found
+    clamped = not _is_ever_negative(program, sizes)
     faults = ("one-pass",) if clamped else ("one-pass", "unclamped")
     return replace(found, form="one-pass", clamped=clamped, faults=(*found.faults, *faults))
+
+
+def _is_ever_negative(program: Program, sizes: Mapping[str, int]) -> bool:
+    """Whether a root is ever taken of a negative number, where the variance is nothing but rounding."""
+    roots = [step.args[0] for step in program if step.op in ("sqrt", "rsqrt") and isinstance(step.args[0], str)]
+    runs = (run_on(program, sizes, far_inputs(program, sizes, seed)) for seed in range(SEEDS))
+    return any((made[name] < 0).any() for made in runs for name in roots)
 
 
 def _loses_digits(found: Recognised, program: Program, y: str, sizes: Mapping[str, int]) -> bool:
     import numpy as np
 
-    given = _inputs(program, sizes, 1.0, 7)
-    given["x"] = given["x"] + LARGE_MEAN
+    given = far_inputs(program, sizes, 7)
     right = made_by(found, sizes, given)
-    got = _run(program, sizes, given)[y]
+    got = run_on(program, sizes, given)[y]
     return not bool(np.max(np.abs(got - right)) <= 1e-3 * np.max(np.abs(right)))

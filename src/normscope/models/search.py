@@ -1,23 +1,28 @@
 """Where the norms of a graph are: from each root back to the x that it is taken of, and on to the last affine step."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from .attempts import Attempts
 from .graph import Dim, Graph
 from .inputs import attributes
-from .meaning import Meaning, Rule
-from .operators import RULES
+from .meaning import Meaning, Rule, is_given
+from .operators import ELEMENTWISE, MEANS
 from .recognise import Recognised, recognised
+from .shaping import IN_ORDER, SAME
 
 ROOTS = ("Sqrt", "Rsqrt", "ReduceL2")
-SHAPING = ("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Cast", "Identity")
-SHAPE_INPUT = ("Reshape", "Expand", "Slice", "Squeeze", "Unsqueeze")  # only the first input is a tensor of cells
 CUTS = 16  # tensors back from the root that may be x
 STEPS = 60  # nodes that are read on the way back
 FURTHER = 5  # tensors further back that are tried once a norm is found: from x - mean to x, say
 AHEAD = 40  # nodes that are looked at behind the root
+DIVISORS = {"Div": 1, "Reciprocal": 0}  # which input it divides by
+SOON = 4  # tensors behind a root, where the division by it is looked for
+KEEPS_RANK = {*ELEMENTWISE, *SAME, *MEANS, "Softmax"}
+MOST_NORMS = 16  # of one root
+FRUITLESS = 32  # tensors that are no norm of any x, before the first that is one
 MISSES = 4  # tensors of x's shape that are none, behind one that is a norm
 
 
@@ -43,6 +48,15 @@ class Region:
         return self.says == (1, 1, 1, 0)
 
 
+def divisor(graph: Graph, node: Any) -> str:
+    """What a node takes the root of; of a division by a variance itself, the variance; else nothing."""
+    if is_root(graph, node):
+        return str(node.input[0])
+    place = DIVISORS.get(node.op_type, len(node.input))
+    found = node.input[place] if place < len(node.input) else ""
+    return found if found and _is_of_means(graph, found) else ""
+
+
 def is_root(graph: Graph, node: Any) -> bool:
     """Whether a node takes a root."""
     if node.op_type in ROOTS:
@@ -54,51 +68,152 @@ def is_root(graph: Graph, node: Any) -> bool:
     return power is not None and power.size == 1 and float(power.flat[0]) in (0.5, -0.5)
 
 
-def region(graph: Graph, root: int, start: str, rules: Mapping[str, Rule] = RULES) -> Region | None:
-    """The norm that has its root (or its fused node) at a place; None where it has no meaning of one.
-
-    start  the tensor from which to go back: what the root is taken of
-    """
-    best: Region | None = None
-    further = 0
-    for x in _candidates(graph, root, start):
-        if best is not None and (best.is_whole or further >= FURTHER) and not _only_shaped(graph, x, best.x):
+def _is_of_means(graph: Graph, name: str) -> bool:
+    """Whether a tensor is made of means and given numbers alone, by whatever operators but roots."""
+    front, means = [name], False
+    for _ in range(STEPS):
+        if not front:
             break
-        further += best is not None
-        for shape in _shapes(graph, x):
-            found = _furthest(graph, root, x, Attempts(graph, x, shape, rules))
-            if found is not None and (best is None or _is_better(graph, found, best)):
-                best = found
-            if found is not None:
+        at = graph.maker.get(front.pop())
+        if at is None or is_root(graph, graph.nodes[at]):
+            return False
+        if graph.nodes[at].op_type in MEANS:
+            means = True
+        else:
+            front += [each for each in graph.nodes[at].input if _may_hold_x(graph, each)]
+    return means and not front
+
+
+class Search:
+    """The norms that have their root (or their fused node) at a place.
+
+    start    the tensor from which to go back: what the root is taken of
+    """
+
+    def __init__(self, graph: Graph, root: int, start: str, rules: Mapping[str, Rule]) -> None:
+        self.graph, self.root, self.start, self.rules = graph, root, start, rules
+        self._has_mean = False
+        self._fruitless = 0
+
+    @property
+    def is_near(self) -> bool:
+        """Whether a tensor is divided by the root of a mean over itself, where `regions` finds nothing."""
+        if not is_root(self.graph, self.graph.nodes[self.root]):
+            return False
+        divides = (self.graph.nodes[self.graph.maker[name]].op_type in DIVISORS for name in self._ahead())
+        return self._has_mean or (_is_of_means(self.graph, self.start) and any(islice(divides, SOON)))
+
+    def regions(self) -> list[Region]:
+        """One norm, or several where they share their statistics; none where nothing has a meaning of one."""
+        best, further = None, 0
+        for x in self._candidates():
+            if best is None and self._fruitless > FRUITLESS:
                 break
-    return best
+            if best is not None and (best.is_whole or further >= FURTHER) and not _only_shaped(self.graph, x, best.x):
+                break
+            further += best is not None
+            found = next(filter(None, map(self._furthest, self._attempts(x))), None)
+            if found is not None and (best is None or _is_better(self.graph, found, best)):
+                best = found
+        return [] if best is None else self._with_others(best)
 
+    def _attempts(self, x: str) -> Iterator[Attempts]:
+        return (Attempts(self.graph, x, shape, self.rules) for shape in _shapes(self.graph, x))
 
-def is_near(graph: Graph, root: int, start: str, rules: Mapping[str, Rule] = RULES) -> bool:
-    """Whether a tensor is divided by the root of a mean over itself, in a way that is no norm that is known."""
-    for x in _candidates(graph, root, start):
-        for shape in _shapes(graph, x):
-            attempts = Attempts(graph, x, shape, rules)
-            for y in _ahead(graph, root):
-                meaning = attempts.meaning(y)
-                if meaning is not None and root in meaning.nodes and any(step.op == "mean" for step in meaning.program):
-                    return True
-    return False
+    def _with_others(self, best: Region) -> list[Region]:
+        """The norms of the same x and root, with other parameters: an exporter computes equal statistics once."""
+        made = [best]
+        attempts = next(self._attempts(best.x))
+        while len(made) < MOST_NORMS and (other := self._furthest(attempts, made)) is not None:
+            made.append(other)
+        return made
 
+    def _furthest(self, attempts: Attempts, beside: Sequence[Region] = ()) -> Region | None:
+        """The norm from this x whose y says most; of several that say the same, the first."""
+        best: Region | None = None
+        missed = 0
+        for y in self._ahead():
+            meaning = attempts.meaning(y)
+            if meaning is None or self.root not in meaning.nodes or not self._is_apart(y, meaning, beside):
+                continue
+            if best is not None and best.says[1:3] == (1, 1) and not self._goes_on(best, meaning):
+                continue
+            found = self._region(attempts.x, y, meaning)
+            if found is None:
+                missed += best is not None
+                self._fruitless += best is None
+                if missed > MISSES or (best is None and self._fruitless > FRUITLESS):
+                    break
+            elif best is None or found.says > best.says or self._is_fuller(best, found):
+                best, missed = found, 0
+        return best
 
-def _candidates(graph: Graph, root: int, start: str) -> Iterator[str]:
-    """The tensors that may be x: behind the root, or, where that is of given numbers, behind what it first meets."""
-    if not _is_given(graph, start):
-        yield from cuts(graph, start)
-        return
-    shape = graph.shape(start)
-    if shape is not None and all(dim == 1 for dim in shape):  # a single number, such as the root of a head's width
-        return
-    for tensor in _ahead(graph, root):
-        met = [name for name in graph.nodes[graph.maker[tensor]].input if name and not _is_given(graph, name)]
-        if met:
-            yield from cuts(graph, met[0])
+    def _region(self, x: str, y: str, meaning: Meaning) -> Region | None:
+        what = recognised(meaning)
+        if what is not None and _is_layer(meaning, what):
+            return Region(self.root, x, y, meaning, what)
+        self._has_mean |= what is None and any(step.op == "mean" for step in meaning.program)
+        return None
+
+    def _is_apart(self, y: str, meaning: Meaning, beside: Sequence[Region]) -> bool:
+        """Whether a tensor is none of the norms that there are, and made of none of them."""
+        maker = self.graph.maker
+        return all(
+            maker[y] not in other.meaning.nodes
+            and maker[other.y] not in meaning.nodes
+            and not _parameters(meaning) <= _parameters(other.meaning)
+            for other in beside
+        )
+
+    def _goes_on(self, best: Region, meaning: Meaning) -> bool:
+        """Whether a tensor is made of the y that there is, and of no further parameter."""
+        at = self.graph.maker[best.y]
+        return at in meaning.nodes and _parameters(meaning) == _parameters(best.meaning)
+
+    def _is_fuller(self, best: Region, found: Region) -> bool:
+        """Whether a later y is the same norm, cast back to x's dtype, or another one: h + h * w after h * w."""
+        if found.says != best.says or not self._goes_on(best, found.meaning):
+            return False
+        return found.what.norm != best.what.norm or _casts_back(self.graph, best.y, found.y, best.x)
+
+    def _candidates(self) -> Iterator[str]:
+        """The tensors that may be x: behind the root, or, where that is of given numbers, behind what these meet."""
+        if not is_given(self.graph, self.start):
+            yield from cuts(self.graph, self.start, self.rules)
             return
+        shape = self.graph.shape(self.start)
+        if shape is not None and all(dim == 1 for dim in shape):  # a single number, such as the root of a head's width
+            return
+        for tensor in self._ahead():
+            met = [
+                name
+                for name in self.graph.nodes[self.graph.maker[tensor]].input
+                if name and not is_given(self.graph, name)
+            ]
+            if met:
+                yield from cuts(self.graph, met[0], self.rules)
+                return
+
+    def _ahead(self) -> Iterator[str]:
+        """The tensors that depend on the root, in the order in which they are made."""
+        seen = {self.root}
+        front = [self.root]
+        for _ in range(AHEAD):
+            if not front:
+                return
+            at = min(front)
+            front.remove(at)
+            node = self.graph.nodes[at]
+            for name in node.output:
+                if name:
+                    yield name
+                    later = [each for each in self.graph.readers.get(name, ()) if each not in seen]
+                    front += [each for each in later if self.graph.nodes[each].op_type in self.rules]
+                    seen.update(later)
+
+
+def _parameters(meaning: Meaning) -> frozenset[str]:
+    return frozenset(tensor for _, tensor in meaning.given)
 
 
 def _is_better(graph: Graph, found: Region, best: Region) -> bool:
@@ -110,13 +225,13 @@ def _only_shaped(graph: Graph, start: str, end: str) -> bool:
     """Whether one tensor is the other, cast or in another shape."""
     while end != start:
         at = graph.maker.get(end)
-        if at is None or graph.nodes[at].op_type not in SHAPING:
+        if at is None or graph.nodes[at].op_type not in IN_ORDER:
             return False
         end = graph.nodes[at].input[0]
     return True
 
 
-def cuts(graph: Graph, start: str) -> Iterator[str]:
+def cuts(graph: Graph, start: str, rules: Mapping[str, Rule]) -> Iterator[str]:
     """The tensors on which alone the start depends, from the nearest back: x is one of them."""
     front = {start}
     found = 0
@@ -126,33 +241,18 @@ def cuts(graph: Graph, start: str) -> Iterator[str]:
             yield next(iter(front))
         last = max(front, key=lambda name: graph.maker.get(name, -1), default="")
         at = graph.maker.get(last)
-        if at is None or found >= CUTS or graph.nodes[at].op_type not in RULES:
+        if at is None or found >= CUTS or graph.nodes[at].op_type not in rules:
             return
         front.remove(last)
-        front |= {name for name in _cells_read(graph.nodes[at]) if not _is_given(graph, name)}
+        front |= {name for name in graph.nodes[at].input if _may_hold_x(graph, name)}
 
 
-def _cells_read(node: Any) -> list[str]:
-    names = list(node.input[:1]) if node.op_type in SHAPE_INPUT or node.op_type in FUSED_X else list(node.input)
-    if node.op_type.startswith("Reduce"):
-        names = names[:1]
-    return [name for name in names if name]
-
-
-FUSED_X = ("InstanceNormalization", "LayerNormalization", "RMSNormalization", "SimplifiedLayerNormalization")
-
-
-def _is_given(graph: Graph, name: str, depth: int = 0) -> bool:
-    """Whether a tensor is a constant or made of constants and shapes alone."""
-    if graph.constant(name) is not None:
-        return True
-    at = graph.maker.get(name)
-    if at is None or depth > 12:
+def _may_hold_x(graph: Graph, name: str) -> bool:
+    """Whether a tensor may depend on x: no constant, no count or shape, no single number that the model is given."""
+    if not name or is_given(graph, name) or graph.dtype(name).startswith(("int", "uint", "bool")):
         return False
-    node = graph.nodes[at]
-    return node.op_type in ("Shape", "Size") or (
-        bool(node.input) and all(_is_given(graph, each, depth + 1) for each in node.input if each)
-    )
+    shape = graph.shape(name)
+    return name not in graph.inputs or shape is None or any(dim != 1 for dim in shape)
 
 
 def _shapes(graph: Graph, name: str) -> list[tuple[Dim, ...]]:
@@ -161,7 +261,7 @@ def _shapes(graph: Graph, name: str) -> list[tuple[Dim, ...]]:
     if shape is not None:
         return [shape]
     rank = _rank(graph, name)
-    return [(None,) * each for each in ((rank,) if rank else (3, 4, 2))]
+    return [(None,) * each for each in ((rank,) if rank is not None else (3, 4, 2))]
 
 
 def _rank(graph: Graph, name: str, depth: int = 0) -> int | None:
@@ -176,41 +276,17 @@ def _rank(graph: Graph, name: str, depth: int = 0) -> int | None:
     if node.op_type == "Reshape" and len(node.input) > 1:
         target = graph.shape(node.input[1])
         return target[0] if target and isinstance(target[0], int) else None
-    if node.op_type not in ALIKE:
+    if node.op_type not in KEEPS_RANK or not attributes(node).get("keepdims", 1):
         return None
-    ranks = [_rank(graph, each, depth + 1) for each in node.input[: ALIKE[node.op_type]] if each]
+    ranks = [_rank(graph, each, depth + 1) for each in node.input if each]
     return None if None in ranks else max((rank for rank in ranks if rank is not None), default=None)
 
 
-ALIKE = {"Add": 2, "Sub": 2, "Mul": 2, "Div": 2, "Sqrt": 1, "Pow": 1, "Cast": 1, "Identity": 1, "Relu": 1, "Softmax": 1}
-
-
-def _furthest(graph: Graph, root: int, x: str, attempts: Attempts) -> Region | None:
-    """The norm from this x whose y says most; of several that say the same, the first."""
-    best: Region | None = None
-    missed = 0
-    for y in _ahead(graph, root):
-        meaning = attempts.meaning(y)
-        if meaning is None or root not in meaning.nodes:
-            continue
-        what = recognised(meaning)
-        if what is None or not _is_layer(meaning, what):
-            missed += best is not None
-            if missed > MISSES:
-                break
-            continue
-        found = Region(root, x, y, meaning, what)
-        if best is None or found.says > best.says or _casts_back(graph, best.y, y, x):
-            best = found
-        if best.says[1:3] == (1, 1):
-            break
-    return best
-
-
 def _casts_back(graph: Graph, before: str, y: str, x: str) -> bool:
-    """Whether y is the tensor before it, cast to x's dtype."""
+    """Whether y is the tensor before it, cast from another dtype to x's."""
     node = graph.nodes[graph.maker[y]]
-    return node.op_type == "Cast" and node.input[0] == before and graph.dtype(y) == graph.dtype(x)
+    is_cast = node.op_type == "Cast" and node.input[0] == before
+    return is_cast and graph.dtype(before) != graph.dtype(y) == graph.dtype(x)
 
 
 def _is_layer(meaning: Meaning, what: Recognised) -> bool:
@@ -221,21 +297,3 @@ def _is_layer(meaning: Meaning, what: Recognised) -> bool:
     if kept & first and len(meaning.dims) > 1:
         return False
     return sum(bool(kept & set(dim)) for dim in meaning.dims) <= 1
-
-
-def _ahead(graph: Graph, root: int) -> Iterator[str]:
-    """The tensors that depend on the root, in the order in which they are made."""
-    seen = {root}
-    front = [root]
-    for _ in range(AHEAD):
-        if not front:
-            return
-        at = min(front)
-        front.remove(at)
-        node = graph.nodes[at]
-        for name in node.output:
-            if name:
-                yield name
-                later = [each for each in graph.readers.get(name, ()) if each not in seen]
-                front += [each for each in later if graph.nodes[each].op_type in RULES]
-                seen.update(later)

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..axes import Axes
-from .inputs import attributes, known, rounded, tensor, whole_numbers
+from .graph import dtype_name
+from .inputs import attributes, known, places, rounded, tensor, whole_numbers
 from .meaning import Known, Meant, Reading, Rule, Tensor
 from .regions import Unreadable
 
@@ -17,11 +18,9 @@ def _cast(reading: Reading, node: Any) -> Sequence[Meant]:
     value = reading.meant(node.input[0])
     if not isinstance(value, Known):
         return [value]
-    whole = attributes(node).get("to") in INTEGERS
+    dtype = dtype_name(attributes(node)["to"]) if "to" in attributes(node) else reading.graph.dtype(node.input[1])
+    whole = dtype.startswith(("int", "uint"))
     return [Known(rounded(value.cells, whole), whole)]
-
-
-INTEGERS = (2, 3, 4, 5, 6, 7, 12, 13)
 
 
 def _reshape(reading: Reading, node: Any) -> Sequence[Meant]:
@@ -42,7 +41,8 @@ def _reshape(reading: Reading, node: Any) -> Sequence[Meant]:
 def _flatten(reading: Reading, node: Any) -> Sequence[Meant]:
     value = tensor(reading, node.input[0])
     at: int = attributes(node).get("axis", 1)
-    at = at + len(value.dims) if at < 0 else at
+    rank = len(value.dims)
+    at = at if at == rank else places([at], rank)[0]
     halves = value.dims[:at], value.dims[at:]
     return [Tensor(value.term, tuple(tuple(axis for dim in half for axis in dim) for half in halves))]
 
@@ -59,7 +59,7 @@ def _squeeze(reading: Reading, node: Any) -> Sequence[Meant]:
 
         return [Known(np.squeeze(value.cells, None if axes is None else tuple(axes)), value.whole)]
     sizes = [reading.layout.size(dim) for dim in value.dims]
-    at = [place for place, size in enumerate(sizes) if size == 1] if axes is None else [a % len(sizes) for a in axes]
+    at = [place for place, size in enumerate(sizes) if size == 1] if axes is None else places(axes, len(sizes))
     if any(sizes[place] != 1 for place in at):
         raise Unreadable("a squeeze of more than one cell")
     return [Tensor(value.term, tuple(dim for place, dim in enumerate(value.dims) if place not in at))]
@@ -74,8 +74,7 @@ def _unsqueeze(reading: Reading, node: Any) -> Sequence[Meant]:
 
         return [Known(np.expand_dims(value.cells, tuple(axes)), value.whole)]
     dims: list[Axes] = list(value.dims)
-    rank = len(dims) + len(axes)
-    for place in sorted(axis % rank for axis in axes):
+    for place in sorted(places(axes, len(dims) + len(axes))):
         dims.insert(place, ())
     return [Tensor(value.term, tuple(dims))]
 
@@ -185,13 +184,19 @@ def _filled(reading: Reading, node: Any) -> Sequence[Meant]:
     return [Known(np.full(whole_numbers(shape) if shape else [], cell), value is not None and value.data_type == 7)]
 
 
-SHAPING: Mapping[str, Rule] = {
-    "Cast": _cast,
-    **dict.fromkeys(("CastLike", "Identity", "Dropout"), _same),
+SAME: Mapping[str, Rule] = {  # cells in the same places
+    **dict.fromkeys(("Cast", "CastLike"), _cast),
+    **dict.fromkeys(("Identity", "Dropout"), _same),
+}
+IN_ORDER: Mapping[str, Rule] = {  # cells in the same order
+    **SAME,
     "Reshape": _reshape,
     "Flatten": _flatten,
     "Squeeze": _squeeze,
     "Unsqueeze": _unsqueeze,
+}
+SHAPING: Mapping[str, Rule] = {
+    **IN_ORDER,
     "Transpose": _transpose,
     "Expand": _expand,
     "Slice": _slice,

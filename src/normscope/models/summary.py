@@ -12,6 +12,7 @@ class Summary:
     """The smallest, largest and mean cell, and the features that stand far from the others.
 
     outliers  (place, value), the furthest first
+    strange   cells that are not finite; the other figures are of those that are, and nan where none is
     """
 
     count: int
@@ -19,6 +20,7 @@ class Summary:
     most: float
     mean: float
     outliers: tuple[tuple[int, float], ...] = ()
+    strange: int = 0
 
 
 def summary(cells: Any) -> Summary:
@@ -31,10 +33,14 @@ def summary(cells: Any) -> Summary:
     import numpy as np
 
     flat = np.asarray(cells, np.float64).ravel()
-    if not flat.size:
-        return Summary(0, 0.0, 0.0, 0.0)
-    distance = np.abs(flat - np.median(flat))
+    places = np.flatnonzero(np.isfinite(flat))
+    finite = flat[places]
+    if not finite.size:
+        nothing = float("nan") if flat.size else 0.0
+        return Summary(flat.size, nothing, nothing, nothing, (), flat.size)
+    distance = np.abs(finite - np.median(finite))
     scale = float(np.median(distance)) * 1.4826
     far = [int(at) for at in np.argsort(-distance, kind="stable")[:MOST] if scale and distance[at] > FAR * scale]
-    outliers = tuple((at, float(flat[at])) for at in far)
-    return Summary(flat.size, float(flat.min()), float(flat.max()), float(flat.mean()), outliers)
+    outliers = tuple((int(places[at]), float(finite[at])) for at in far)
+    figures = float(finite.min()), float(finite.max()), float(finite.mean())
+    return Summary(flat.size, *figures, outliers, flat.size - finite.size)

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 from ..errors import DtypeError, FileError
 
 LONGEST_HEADER = 32 * 2**20  # bytes; a model of 400 billion parameters has a header of 0.2 MB
+POINTER = b"version https://git-lfs.github.com/spec/"  # how a file begins that stands for one kept elsewhere
 DTYPES: Mapping[str, tuple[str, int]] = {  # as NumPy or ml_dtypes call it; bytes of a cell
     "F64": ("float64", 8), "F32": ("float32", 4), "F16": ("float16", 2), "BF16": ("bfloat16", 2),
     "F8_E4M3": ("float8_e4m3fn", 1), "F8_E5M2": ("float8_e5m2", 1),
@@ -46,6 +47,13 @@ class Tensor:
             return np.frombuffer(file.read(self.stop - self.start), dtype).reshape(self.shape)
 
 
+def check_fetched(path: Path) -> None:
+    """Raise FileError for a file that only says where the model is: a pointer of git-lfs."""
+    with path.open("rb") as file:
+        if file.read(len(POINTER)) == POINTER:
+            raise FileError(f"{path.name} is a pointer of git-lfs, not the model itself; fetch it: git lfs pull.")
+
+
 def tensors(path: str | Path) -> dict[str, Tensor]:
     """Every tensor of a .safetensors file by name, in the order of the file; no cell is read.
 
@@ -57,12 +65,8 @@ def tensors(path: str | Path) -> dict[str, Tensor]:
         raise FileError(f"{place.name} is no .safetensors file that can be read: {reason}.")
 
     try:
-        with place.open("rb") as file:
-            length = int.from_bytes(file.read(8), "little")
-            size = place.stat().st_size
-            if length > min(size - 8, LONGEST_HEADER):
-                refuse(f"its first 8 bytes promise a header of {length:,} bytes (it has {size:,}; at most 33,554,432)")
-            header = json.loads(file.read(length), object_pairs_hook=_once)
+        check_fetched(place)
+        header, begin = _header(place, refuse)
     except FileNotFoundError:
         raise FileError(f"{path} does not exist.") from None
     except FileError:
@@ -73,11 +77,20 @@ def tensors(path: str | Path) -> dict[str, Tensor]:
         refuse("its header is no JSON")
     if not isinstance(header, dict):
         refuse("its header is no JSON object")
-    made = {}
-    for name, entry in header.items():
-        if name != "__metadata__":
-            made[name] = _tensor(place, name, entry, 8 + length, size, refuse)
-    return dict(sorted(made.items(), key=lambda each: each[1].start))
+    size = place.stat().st_size
+    entries = {name: entry for name, entry in header.items() if name != "__metadata__"}
+    made = [_tensor(place, name, entry, begin, size, refuse) for name, entry in entries.items()]
+    return {each.name: each for each in sorted(made, key=lambda each: each.start)}
+
+
+def _header(path: Path, refuse: Any) -> tuple[Any, int]:
+    """What the header says, and the byte behind it."""
+    with path.open("rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+        size = path.stat().st_size
+        if length > min(size - 8, LONGEST_HEADER):
+            refuse(f"its first 8 bytes promise a header of {length:,} bytes (it has {size:,}; at most 33,554,432)")
+        return json.loads(file.read(length), object_pairs_hook=_once), 8 + length
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
