@@ -52,7 +52,7 @@ class Seen:
 
     dims   the axes of each dimension of x, and every axis's size in the x that was tried
     roles  by role, the parameter's name
-    fault  a key of `forms.FORMS`; empty for a right form
+    fault  a key of `forms.WORDS`; empty for a right form
     """
 
     norm: Norm
@@ -199,7 +199,16 @@ class _Trials:
                         found = self._norm(norm, roles, offset, eps)
                         is_exact = apart[0] < EXACT
                         form = self._form(program, roles, offset, eps, is_exact) if norm.center else "two-pass"
-                        yield Seen(found, self.dims, self.sizes, roles, fault, form)
+                        yield Seen(found, self.dims, self.sizes, roles, fault or self._floor(eps), form)
+
+    def _floor(self, eps: float) -> str:
+        """Whether something that was not seen stands in for an eps: a row of zeros gives numbers."""
+        import numpy as np
+
+        if eps:
+            return ""
+        y = self.probe.box.call(np.zeros_like(self.probe.x), self.probe.given)
+        return "unseen-floor" if np.isfinite(y).all() else ""
 
     def _norm(self, norm: Norm, roles: Mapping[str, str], offset: int, eps: float) -> Norm:
         wanted = {axis for role in ("gamma", "beta") for axis in self.params.get(roles.get(role, ""), ())}

@@ -172,7 +172,7 @@ def _found(path: str, module: Any, what: Seen, config: Config | None) -> Found:
     norm = _as_called(module, canonical(what.norm, what.dims, what.sizes, fixed), what)
     tensors = {role: f"{path}.{name}".lstrip(".") for role, name in what.roles.items()}
     faults = [*([what.fault] if what.fault else []), *(["correction"] if norm.correction else [])]
-    faults += ["no-eps"] if norm.eps == 0 else []
+    faults += ["no-eps"] if norm.eps == 0 and "unseen-floor" not in faults else []
     faults += ["one-pass"] if what.form == "one-pass" else []
     place = _place(config, path)
     return Found(
