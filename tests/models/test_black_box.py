@@ -62,6 +62,16 @@ def normalize(x, g):  # PyTorch's F.normalize, times the root of the width
     return x / np.maximum(length, 1e-12) * 64**0.5 * g
 
 
+def guarded(x, w):
+    length = np.sqrt(mean(x * x))
+    return x / np.where(length == 0, 1, length) * w
+
+
+def unguarded(x, w):
+    with np.errstate(all="ignore"):
+        return x / np.sqrt(mean(x * x)) * w
+
+
 def no_root(x, w):
     return (x - mean(x)) / (var(x) + 1e-5) * w
 
@@ -90,6 +100,8 @@ def box(function, shape, *params):
         (box(tutorial, TOKENS, D, D), "a0 a1 [a2]", "a2", "1e-6", 0, "outside"),
         (box(floor, TOKENS), "a0 a1 [a2]", None, "1e-3", 0, "floor"),
         (box(normalize, (3, 5, 64), (64,)), "a0 a1 [a2]", "a2", "1.25e-13", 0, "root-floor"),
+        (box(guarded, TOKENS, D), "a0 a1 [a2]", "a2", "0", 0, "unseen-floor"),
+        (box(unguarded, TOKENS, D), "a0 a1 [a2]", "a2", "0", 0, ""),
         (box(no_root, TOKENS, D), "a0 a1 [a2]", "a2", "1e-5", 0, "no-root"),
         (box(raw_square, TOKENS), "a0 a1 [a2]", None, "1e-5", 0, "raw-square"),
         (box(machine, TOKENS, D), "a0 a1 [a2]", "a2", None, 0, ""),
@@ -104,6 +116,8 @@ def box(function, shape, *params):
         "tutorial",
         "floor",
         "normalize",
+        "guarded",
+        "unguarded",
         "no_root",
         "raw",
         "machine",

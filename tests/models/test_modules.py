@@ -144,6 +144,26 @@ def test_wrong_forms_are_told(written):
 
 
 @pytest.mark.oracle
+def test_what_keeps_a_row_of_zeros_from_nan_is_told(nn):
+    torch = torch_module()
+
+    class Norm(nn.Module):
+        def __init__(self, floor):
+            super().__init__()
+            self.g, self.floor = nn.Parameter(torch.ones(64)), floor
+
+        def forward(self, x):
+            length = x.norm(dim=-1, keepdim=True)
+            return x / {"max": length.clamp(min=1e-12), "": length}.get(self.floor, length + (length == 0)) * 8 * self.g
+
+    told = {floor: only(Norm(floor)) for floor in ("max", "", "one")}
+    assert told["max"].eps == pytest.approx(1.25e-13)
+    assert told["max"].warnings[0].startswith("eps is a floor under the root mean square")
+    assert told[""].warnings == ("there is no eps: a row of zeros divides by 0.",)
+    assert told["one"].warnings == ("there is no eps, but a row of zeros gives numbers: how, is not understood.",)
+
+
+@pytest.mark.oracle
 def test_other_modules_are_none(nn):
     others = (
         nn.Linear(16, 16), nn.Conv2d(3, 3, 3, padding=1), nn.GELU(), nn.Softmax(-1), nn.Dropout(), nn.Embedding(9, 16),

@@ -193,8 +193,17 @@ class _Trials:
             if max(apart) <= CLOSE:
                 found = whole(candidate.norm, None if eps == MACHINE else exact_eps(eps), affine, self.params)
                 form = self._form(candidate.program, affine, eps, apart[0] < EXACT) if found.center else "two-pass"
-                fault = candidate.fault or BETA_FIRST * affine.beta_first
+                fault = candidate.fault or BETA_FIRST * affine.beta_first or self._floor(eps)
                 yield Seen(found, self.dims, self.sizes, affine.roles, fault, form)
+
+    def _floor(self, eps: float) -> str:
+        """Whether something that was not seen stands in for an eps: a row of zeros gives numbers."""
+        import numpy as np
+
+        if eps:
+            return ""
+        y = self.probe.box.call(np.zeros_like(self.probe.x), self.probe.given)
+        return "unseen-floor" if np.isfinite(y).all() else ""
 
     def _values(self, measured: Sequence[float]) -> list[tuple[Any, Any]]:
         """x at an ordinary spread and at those where each eps matters, with what comes out."""

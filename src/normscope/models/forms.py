@@ -19,6 +19,7 @@ WORDS: Mapping[str, str] = {  # of a norm that is centered
     "unclamped": "nothing keeps the one-pass variance from being negative, and the root of that is nan.",
     "keepdims": "a statistic lost its reduced axis (keepdims = 0), so it is broadcast along another axis of x.",
     BETA_FIRST: "beta is added before gamma multiplies; the definition multiplies first.",
+    "unseen-floor": "there is no eps, but a row of equal cells gives numbers: how, is not understood.",
     "no-eps": "there is no eps: a row of equal cells divides by 0.",
 }
 NOT_CENTERED = {"standard deviation": "root mean square", "variance": "mean square", "equal cells": "zeros"}

@@ -17,9 +17,10 @@ from .graph import Graph, graphs
 from .meaning import is_given
 from .recognise import made_by
 from .regions import Unreadable
-from .search import Region, Search, divisor
+from .search import Region, Search
 from .summary import Summary, summary
 from .verify import Outcome, Part, verified
+from .walks import divisor
 
 ROWS = 3  # positions along a kept dimension, where a fused operator is run
 NEAR = "a tensor is divided by the root of a mean over itself, but as no norm that is known."

@@ -3,24 +3,16 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
 
 from .attempts import Attempts
-from .graph import Dim, Graph
-from .inputs import attributes
+from .graph import Graph
 from .meaning import Meaning, Rule, is_given
-from .operators import ELEMENTWISE, MEANS
 from .recognise import Recognised, recognised
-from .shaping import IN_ORDER, SAME
+from .walks import DIVISORS, cuts, is_of_means, is_root, only_shaped, shapes
 
-ROOTS = ("Sqrt", "Rsqrt", "ReduceL2")
-CUTS = 16  # tensors back from the root that may be x
-STEPS = 60  # nodes that are read on the way back
 FURTHER = 5  # tensors further back that are tried once a norm is found: from x - mean to x, say
 AHEAD = 40  # nodes that are looked at behind the root
-DIVISORS = {"Div": 1, "Reciprocal": 0}  # which input it divides by
 SOON = 4  # tensors behind a root, where the division by it is looked for
-KEEPS_RANK = {*ELEMENTWISE, *SAME, *MEANS, "Softmax"}
 MOST_NORMS = 16  # of one root
 FRUITLESS = 32  # tensors that are no norm of any x, before the first that is one
 MISSES = 4  # tensors of x's shape that are none, behind one that is a norm
@@ -48,42 +40,6 @@ class Region:
         return self.says == (1, 1, 1, 0)
 
 
-def divisor(graph: Graph, node: Any) -> str:
-    """What a node takes the root of; of a division by a variance itself, the variance; else nothing."""
-    if is_root(graph, node):
-        return str(node.input[0])
-    place = DIVISORS.get(node.op_type, len(node.input))
-    found = node.input[place] if place < len(node.input) else ""
-    return found if found and _is_of_means(graph, found) else ""
-
-
-def is_root(graph: Graph, node: Any) -> bool:
-    """Whether a node takes a root."""
-    if node.op_type in ROOTS:
-        return True
-    if node.op_type != "Pow" or len(node.input) < 2:
-        return False
-    tensor = graph.constant(node.input[1])
-    power = graph.array(node.input[1]) if tensor is not None and not any(dim > 1 for dim in tensor.dims) else None
-    return power is not None and power.size == 1 and float(power.flat[0]) in (0.5, -0.5)
-
-
-def _is_of_means(graph: Graph, name: str) -> bool:
-    """Whether a tensor is made of means and given numbers alone, by whatever operators but roots."""
-    front, means = [name], False
-    for _ in range(STEPS):
-        if not front:
-            break
-        at = graph.maker.get(front.pop())
-        if at is None or is_root(graph, graph.nodes[at]):
-            return False
-        if graph.nodes[at].op_type in MEANS:
-            means = True
-        else:
-            front += [each for each in graph.nodes[at].input if _may_hold_x(graph, each)]
-    return means and not front
-
-
 class Search:
     """The norms that have their root (or their fused node) at a place.
 
@@ -101,7 +57,7 @@ class Search:
         if not is_root(self.graph, self.graph.nodes[self.root]):
             return False
         divides = (self.graph.nodes[self.graph.maker[name]].op_type in DIVISORS for name in self._ahead())
-        return self._has_mean or (_is_of_means(self.graph, self.start) and any(islice(divides, SOON)))
+        return self._has_mean or (is_of_means(self.graph, self.start) and any(islice(divides, SOON)))
 
     def regions(self) -> list[Region]:
         """One norm, or several where they share their statistics; none where nothing has a meaning of one."""
@@ -109,7 +65,7 @@ class Search:
         for x in self._candidates():
             if best is None and self._fruitless > FRUITLESS:
                 break
-            if best is not None and (best.is_whole or further >= FURTHER) and not _only_shaped(self.graph, x, best.x):
+            if best is not None and (best.is_whole or further >= FURTHER) and not only_shaped(self.graph, x, best.x):
                 break
             further += best is not None
             found = next(filter(None, map(self._furthest, self._attempts(x))), None)
@@ -118,15 +74,23 @@ class Search:
         return [] if best is None else self._with_others(best)
 
     def _attempts(self, x: str) -> Iterator[Attempts]:
-        return (Attempts(self.graph, x, shape, self.rules) for shape in _shapes(self.graph, x))
+        return (Attempts(self.graph, x, shape, self.rules) for shape in shapes(self.graph, x))
 
     def _with_others(self, best: Region) -> list[Region]:
         """The norms of the same x and root, with other parameters: an exporter computes equal statistics once."""
         made = [best]
+        if not self._branches(best):
+            return made
         attempts = next(self._attempts(best.x))
         while len(made) < MOST_NORMS and (other := self._furthest(attempts, made)) is not None:
             made.append(other)
         return made
+
+    def _branches(self, best: Region) -> bool:
+        """Whether a tensor between the root and y is read by a node that is no part of the norm."""
+        nodes = set(best.meaning.nodes)
+        inner = (name for name in self._ahead() if self.graph.maker[name] in nodes and name != best.y)
+        return any(not nodes.issuperset(self.graph.readers.get(name, ())) for name in inner)
 
     def _furthest(self, attempts: Attempts, beside: Sequence[Region] = ()) -> Region | None:
         """The norm from this x whose y says most; of several that say the same, the first."""
@@ -218,68 +182,7 @@ def _parameters(meaning: Meaning) -> frozenset[str]:
 
 def _is_better(graph: Graph, found: Region, best: Region) -> bool:
     """Whether a region with its x further back says more, or is the same in the shape that x had before."""
-    return found.says > best.says or (found.says == best.says and _only_shaped(graph, found.x, best.x))
-
-
-def _only_shaped(graph: Graph, start: str, end: str) -> bool:
-    """Whether one tensor is the other, cast or in another shape."""
-    while end != start:
-        at = graph.maker.get(end)
-        if at is None or graph.nodes[at].op_type not in IN_ORDER:
-            return False
-        end = graph.nodes[at].input[0]
-    return True
-
-
-def cuts(graph: Graph, start: str, rules: Mapping[str, Rule]) -> Iterator[str]:
-    """The tensors on which alone the start depends, from the nearest back: x is one of them."""
-    front = {start}
-    found = 0
-    for _ in range(STEPS):
-        if len(front) == 1 and found < CUTS:
-            found += 1
-            yield next(iter(front))
-        last = max(front, key=lambda name: graph.maker.get(name, -1), default="")
-        at = graph.maker.get(last)
-        if at is None or found >= CUTS or graph.nodes[at].op_type not in rules:
-            return
-        front.remove(last)
-        front |= {name for name in graph.nodes[at].input if _may_hold_x(graph, name)}
-
-
-def _may_hold_x(graph: Graph, name: str) -> bool:
-    """Whether a tensor may depend on x: no constant, no count or shape, no single number that the model is given."""
-    if not name or is_given(graph, name) or graph.dtype(name).startswith(("int", "uint", "bool")):
-        return False
-    shape = graph.shape(name)
-    return name not in graph.inputs or shape is None or any(dim != 1 for dim in shape)
-
-
-def _shapes(graph: Graph, name: str) -> list[tuple[Dim, ...]]:
-    """The shapes to read a tensor in: its own, or where its rank is not known, some of the usual."""
-    shape = graph.shape(name)
-    if shape is not None:
-        return [shape]
-    rank = _rank(graph, name)
-    return [(None,) * each for each in ((rank,) if rank is not None else (3, 4, 2))]
-
-
-def _rank(graph: Graph, name: str, depth: int = 0) -> int | None:
-    """The rank of a tensor, from the nodes that make it; None where they do not tell."""
-    shape = graph.shape(name)
-    at = graph.maker.get(name)
-    if shape is not None or at is None or depth > 12:
-        return None if shape is None else len(shape)
-    node = graph.nodes[at]
-    if node.op_type == "Transpose" and "perm" in (given := attributes(node)):
-        return len(given["perm"])
-    if node.op_type == "Reshape" and len(node.input) > 1:
-        target = graph.shape(node.input[1])
-        return target[0] if target and isinstance(target[0], int) else None
-    if node.op_type not in KEEPS_RANK or not attributes(node).get("keepdims", 1):
-        return None
-    ranks = [_rank(graph, each, depth + 1) for each in node.input if each]
-    return None if None in ranks else max((rank for rank in ranks if rank is not None), default=None)
+    return found.says > best.says or (found.says == best.says and only_shaped(graph, found.x, best.x))
 
 
 def _casts_back(graph: Graph, before: str, y: str, x: str) -> bool:
