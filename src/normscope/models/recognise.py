@@ -18,10 +18,10 @@ from ..program import Program, Step
 from ..run import run
 from ..steps import forward
 from .meaning import Meaning
+from .sizing import small
 
 CLOSE = 1e-6  # of the largest cell: constants of the graph are float32, so 1/n is off by 6e-8
 LARGE_MEAN = 2.0**27  # float64 loses every digit of a one-pass variance there, and eight of a two-pass one
-ROWS = 3  # positions along a kept axis that are tried
 OFFSETS = (0, 1)  # gamma is w, or 1 + w
 
 Arrays = Mapping[str, Any]
@@ -106,7 +106,7 @@ def recognised(meaning: Meaning) -> Recognised | None:
     params = [name for name, _ in program.inputs if name != "x"]
     if "x" not in dict(program.inputs) or len(params) > (2 if over else 4):
         return None
-    sizes = _small(program, over, dict(meaning.sizes))
+    sizes = small(program, over, dict(meaning.sizes))
     trials = [_trial(program, meaning.y, sizes, spread, seed) for seed, spread in enumerate(_spreads(program))]
     for candidate in _candidates(program, over, params):
         if found := _agrees(candidate, program, trials, sizes, params):
@@ -117,11 +117,6 @@ def recognised(meaning: Meaning) -> Recognised | None:
 def _reduced(program: Program) -> tuple[str, ...]:
     over = {axis for step in program for axis in step.over}
     return tuple(axis for axis in program.axes if axis in over)
-
-
-def _small(program: Program, over: Sequence[str], sizes: Mapping[str, int]) -> dict[str, int]:
-    """Sizes to try: whole rows, since the graph may hold their count as a number, but only a few of them."""
-    return {axis: size if axis in over else min(size, ROWS) for axis, size in sizes.items()}
 
 
 def _constants(program: Program) -> list[Fraction]:
