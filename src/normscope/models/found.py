@@ -1,5 +1,6 @@
 """What an inspection finds: norms, each with where it stands, what it is and what speaks for it."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, overload
@@ -33,6 +34,7 @@ class Found:
     tensors     the names of x, y, gamma and beta in the model
     place       in the block, as in "before attention", where that is known
     cast        narrow values are cast back to x's dtype "before gamma" multiplies or "after gamma", where known
+    verified    of a graph's nodes that were run beside the norm: "agrees", "differs" or "not run: why"
     """
 
     where: str
@@ -48,6 +50,7 @@ class Found:
     tensors: Mapping[str, str] = field(default_factory=dict)
     place: str = ""
     cast: str = ""
+    verified: str = ""
 
     @property
     def eps(self) -> float | str | None:
@@ -69,6 +72,7 @@ class Found:
             "place": self.place,
             "cast": self.cast,
             "dtype": self.dtype,
+            "verified": self.verified,
             "norm": self.norm.to_json(),
             "parameters": {role: _summary_json(each) for role, each in self.parameters.items()},
             "tensors": dict(self.tensors),
@@ -135,11 +139,11 @@ class Report(Sequence[Found]):
         return [HEAD, *(_row(each) for each in alike(self.norms))]
 
     def _told(self) -> list[str]:
-        """The warnings, and the features of gamma and beta that stand out."""
+        """How many were verified, the warnings, and the features of gamma and beta that stand out."""
         lines = [f"{each.where}: {warning}" for each in alike(self.norms) for warning in each.first.warnings]
         far = [line for each in self.norms for line in _outliers(each)]
         shown = [*far[:MOST_TOLD], *([f"and {len(far) - MOST_TOLD} more norms with such features"] * _more(far))]
-        return [*lines, *self.warnings, *shown]
+        return [*_verified(self.norms), *lines, *self.warnings, *shown]
 
 
 MOST_TOLD = 8  # norms whose outliers are written out for people; JSON has all
@@ -147,6 +151,17 @@ MOST_TOLD = 8  # norms whose outliers are written out for people; JSON has all
 
 def _more(lines: Sequence[str]) -> bool:
     return len(lines) > MOST_TOLD
+
+
+def _verified(norms: Sequence[Found]) -> list[str]:
+    """How many of the norms whose nodes can be run give what the norm gives, and why others were not run."""
+    verdicts = Counter(each.verified for each in norms if each.verified)
+    if not verdicts:
+        return []
+    agree, differ = verdicts.pop("agrees", 0), verdicts.pop("differs", 0)
+    others = [f"{differ} differ{'s' * (differ == 1)}"] * bool(differ)
+    others += [f"{count} {why}" for why, count in verdicts.items()]
+    return ["; ".join([f"{agree} of {len(norms)} verified by running their nodes", *others]) + "."]
 
 
 def _outliers(found: Found) -> Iterator[str]:
@@ -167,11 +182,19 @@ def _row(group: Alike) -> list[str]:
         norm.pattern,
         " ".join(f"{axis}={size}" for axis, size in found.sizes.items()),
         eps_text(found.eps),
-        (weight + ("?" if "offset" in found.unknown else "")) if norm.scale else "none",
-        "yes" if norm.shift else "none",
+        (weight + ("?" if "offset" in found.unknown else "") + _range(group, "gamma")) if norm.scale else "none",
+        (_range(group, "beta").strip() or "yes") if norm.shift else "none",
         found.form or "-",
         found.place or "-",
     ]
+
+
+def _range(group: Alike, role: str) -> str:
+    """From where to where a parameter goes, over all norms of a line; empty where its cells are not known."""
+    known = [each.parameters[role] for each in group.norms if role in each.parameters]
+    if not known:
+        return ""
+    return f" {min(each.least for each in known):.3g}..{max(each.most for each in known):.3g}"
 
 
 def eps_text(eps: float | str | None) -> str:
