@@ -3,7 +3,7 @@
 
 ENVIRONMENT = sh tools/python.sh tools/environment.py
 
-.PHONY: help run test bench oracle clean
+.PHONY: help run test models bench oracle clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -16,6 +16,10 @@ run: ## serve the lab and open it (Ctrl-C stops it)
 test: ## linter, type checker and every test
 	@$(ENVIRONMENT) dev
 	@.venv/bin/python tools/check.py
+
+models: ## download models that people deploy, for the tests that look into them (`make test` does it too)
+	@$(ENVIRONMENT) dev
+	@.venv/bin/python tools/models.py
 
 bench: ## print the benchmark table
 	@$(ENVIRONMENT) dev
@@ -32,5 +36,5 @@ oracle: ## install PyTorch and ONNX Runtime, record the golden vectors again, co
 	@.venv-oracle/bin/python -m pytest -m oracle
 
 clean: ## remove the environments and what tools left behind
-	@rm -rf .venv .venv-oracle .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
+	@rm -rf .venv .venv-oracle .models .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

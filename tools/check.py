@@ -1,4 +1,4 @@
-"""`make test`: Chromium, linter, type checker and all tests; stops at the first stage that fails."""
+"""`make test`: Chromium, models, linter, type checker and all tests; stops at the first stage that fails."""
 
 import os
 import subprocess
@@ -9,7 +9,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from tools import chromium  # noqa: E402
+from tools import chromium, models  # noqa: E402
 
 STAGES = {
     "linter": ["ruff", "check", "."],
@@ -29,6 +29,15 @@ def provide_chromium() -> None:
     print(f"== Chromium: {os.environ[chromium.VARIABLE]}", flush=True)
 
 
+def provide_models() -> None:
+    """Get the models that tests look into, or say that these tests are left out."""
+    there = models.provide()
+    told = (
+        models.FOLDER.name if there else "not to be had without a network; the tests that look into them are left out"
+    )
+    print(f"== models: {told}", flush=True)
+
+
 def run_stage(name: str, arguments: list[str]) -> None:
     """Run one tool of the environment; leave with its exit code when it fails."""
     print(f"== {name}: {' '.join(arguments)}", flush=True)
@@ -42,6 +51,7 @@ def main() -> None:
     """Run every stage."""
     started = time.monotonic()
     provide_chromium()
+    provide_models()
     for name, arguments in STAGES.items():
         run_stage(name, arguments)
     print(f"make test: all passed in {time.monotonic() - started:.0f} s")

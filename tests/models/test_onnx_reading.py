@@ -106,12 +106,31 @@ def test_external_data_is_read_where_it_is(tmp_path):
     assert found.parameters["gamma"].most == 1.5
 
 
-def test_external_data_that_is_missing_costs_the_summary_alone(tmp_path):
+@pytest.mark.parametrize(
+    ("size", "count", "why"), [(None, "2 tensors", "which is not there"), (32, "1 tensor", "which is too short")]
+)
+def test_external_data_that_is_missing_is_told_once_and_costs_the_summary_alone(size, count, why, tmp_path):
     path = external(model(LAYER, gamma=GAMMA, beta=BETA), tmp_path)
-    (tmp_path / "weights.bin").unlink()
-    found = only(inspect_onnx(path))
-    assert found.norm == ns.layer_norm(8)
-    assert found.parameters == {}
+    weights = tmp_path / "weights.bin"
+    weights.unlink() if size is None else weights.write_bytes(weights.read_bytes()[:size])
+    report = inspect_onnx(path)
+    assert [found.norm for found in report.norms] == [ns.layer_norm(8)]
+    assert list(report.norms[0].parameters) == ([] if size is None else ["gamma"])
+    assert report.warnings == (f"the data of {count} stands in weights.bin, {why}.",)
+
+
+@pytest.mark.parametrize(("key", "value"), [("location", "\0"), ("offset", "x"), ("none", "")])
+def test_external_data_that_says_nothing_is_told(key, value, tmp_path):
+    path = external(model(LAYER, gamma=GAMMA, beta=BETA), tmp_path)
+    made = onnx.load(path, load_external_data=False)
+    entries = made.graph.initializer[0].external_data
+    if key == "none":
+        del entries[:]
+    else:
+        next(each for each in entries if each.key == key).value = value
+    path.write_bytes(made.SerializeToString())
+    (warning,) = inspect_onnx(path).warnings
+    assert warning == "the data of 1 tensor stands in a file that the model names in no way that can be read."
 
 
 def test_external_data_outside_the_folder_is_not_read(tmp_path):
@@ -122,7 +141,10 @@ def test_external_data_outside_the_folder_is_not_read(tmp_path):
     for tensor in made.graph.initializer:
         tensor.external_data[0].value = "../weights.bin"
     path.write_bytes(made.SerializeToString())
-    assert only(inspect_onnx(path)).parameters == {}
+    report = inspect_onnx(path)
+    assert report.norms[0].parameters == {}
+    told = "the data of 2 tensors stands in weights.bin, which is outside the model's folder and is not read."
+    assert report.warnings == (told,)
 
 
 def test_a_branch_is_looked_into_and_its_name_says_where(tmp_path):
@@ -168,6 +190,52 @@ def test_an_operator_without_what_it_needs_is_a_warning(tmp_path):
 def test_a_cycle_ends(tmp_path):
     made = model("a = Add (x, c)\n b = Sqrt (a)\n c = Mul (b, a)\n y = Div (x, b)")
     assert inspected(made, tmp_path).norms == ()
+
+
+def scoped(*scopes: str) -> onnx.ModelProto:
+    """A LayerNorm of no gamma whose nodes name the modules that they are of, as PyTorch's exporter of today does."""
+    body = """
+        mu = ReduceMean <axes = [-1]> (x)
+        c = Sub (x, mu)
+        q = Mul (c, c)
+        var = ReduceMean <axes = [-1]> (q)
+        v = Add (var, eps)
+        s = Sqrt (v)
+        y = Div (c, s)
+    """
+    made = model(body, eps=np.array(1e-5, np.float32))
+    for at, node in enumerate(made.graph.node):
+        entry = node.metadata_props.add()
+        entry.key, entry.value = "pkg.torch.onnx.name_scopes", scopes[min(at, len(scopes) - 1)]
+    return made
+
+
+LAYERS = "['', 'layers.0', 'layers.0.input_layernorm', 'add']"
+
+
+@pytest.mark.parametrize(
+    ("scopes", "where"),
+    [
+        ([LAYERS], "layers.0.input_layernorm"),
+        ([*[LAYERS] * 6, LAYERS.replace("input_layernorm", "post_norm")], "layers.0"),
+        (["['', 'add']"], "Sqrt_5"),
+        (["['add']"], "Sqrt_5"),
+        (["__import__('os')"], "Sqrt_5"),
+        (["[" * 3000], "Sqrt_5"),
+        (["['', 3, 'add']"], "Sqrt_5"),
+        (["7"], "Sqrt_5"),
+        ([f"['', '{'a' * 5000}', 'add']"], "Sqrt_5"),
+    ],
+)
+def test_the_module_of_a_node_is_where_the_exporter_says(scopes, where, tmp_path):
+    assert only(inspected(scoped(*scopes), tmp_path, run=False)).where == where
+
+
+def test_the_module_of_an_operator_is_where_the_exporter_says(tmp_path):
+    made = model(LAYER, gamma=GAMMA, beta=BETA)
+    entry = made.graph.node[0].metadata_props.add()
+    entry.key, entry.value = "pkg.torch.onnx.name_scopes", LAYERS
+    assert only(inspected(made, tmp_path, run=False)).where == "layers.0.input_layernorm"
 
 
 def test_progress_is_told_node_by_node(tmp_path):

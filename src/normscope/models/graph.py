@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import FileError
+from .inferring import inferred
+from .inlining import written_out
 from .skeleton import skeleton
 
 ONNX_NEEDED = "reading a graph needs the library onnx; install it: pip install 'normscope[inspect]'."
@@ -114,17 +116,45 @@ def array_of(tensor: Any, folder: Path) -> Any | None:
         dtype = helper.tensor_dtype_to_np_dtype(tensor.data_type)
         if tensor.data_location != TensorProto.EXTERNAL:
             return numpy_helper.to_array(tensor)
-        entries = {entry.key: entry.value for entry in tensor.external_data}
-        path, offset = (folder / entries["location"]).resolve(), int(entries.get("offset", 0))
+        path, offset = _stands(tensor, folder)
         count = prod(tensor.dims)
         packed = tensor.data_type not in WHOLE_BYTES
-        if packed or not path.is_relative_to(folder.resolve()) or not 0 <= count * dtype.itemsize <= MOST_BYTES:
+        if packed or not _is_inside(path, folder) or not 0 <= count * dtype.itemsize <= MOST_BYTES:
             return None
         little = dtype.newbyteorder("<") if dtype.itemsize > 1 and dtype.kind in "fiu" else dtype
         made = np.fromfile(path, little, count, offset=offset)
         return made.reshape(tuple(tensor.dims)) if made.size == count else None
     except (KeyError, OSError, TypeError, ValueError, OverflowError, AttributeError):
         return None
+
+
+def _stands(tensor: Any, folder: Path) -> tuple[Path, int]:
+    """The file that holds a tensor's data, and from which byte on."""
+    entries = {entry.key: entry.value for entry in tensor.external_data}
+    return folder / entries["location"], int(entries.get("offset", 0))
+
+
+def _is_inside(path: Path, folder: Path) -> bool:
+    return path.resolve().is_relative_to(folder.resolve())
+
+
+def lost(tensor: Any, folder: Path) -> str:
+    """Which file holds a tensor's data and why it cannot be read there; empty where it can."""
+    from onnx import TensorProto, helper
+
+    if tensor.data_location != TensorProto.EXTERNAL:
+        return ""
+    try:
+        path, offset = _stands(tensor, folder)
+        if not _is_inside(path, folder):
+            return f"{path.name}, which is outside the model's folder and is not read"
+        if not path.is_file():
+            return f"{path.name}, which is not there"
+        size = helper.tensor_dtype_to_np_dtype(tensor.data_type).itemsize if tensor.data_type in WHOLE_BYTES else 0
+        is_short = offset + prod(tensor.dims) * size > path.stat().st_size
+        return f"{path.name}, which is too short" if is_short else ""
+    except (KeyError, OSError, TypeError, ValueError, OverflowError):
+        return "a file that the model names in no way that can be read"
 
 
 WHOLE_BYTES = frozenset({1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12, 13, 16})  # element types of one byte or more a cell
@@ -137,7 +167,7 @@ def graphs(path: str | Path) -> Iterator[Graph]:
     """
     path = Path(path)
     model = _parsed(path)
-    model = _inferred(_inlined(model))
+    model = inferred(written_out(model))
     opset = max((each.version for each in model.opset_import if each.domain in STANDARD), default=0)
     yield from _scopes(model.graph, path.parent, opset, "", None)
 
@@ -157,28 +187,6 @@ def _parsed(path: Path) -> Any:
     if not model.HasField("graph"):
         raise FileError(f"{path.name} is no ONNX model: it has no graph.")
     return model
-
-
-def _inlined(model: Any) -> Any:
-    """The model with its own functions written out."""
-    if not model.functions:
-        return model
-    from onnx import inliner
-
-    try:
-        return inliner.inline_local_functions(model)
-    except Exception:  # whatever a library in C++ raises for a model that it cannot inline
-        return model
-
-
-def _inferred(model: Any) -> Any:
-    """The model with the shapes that follow from its inputs'."""
-    from onnx import shape_inference
-
-    try:
-        return shape_inference.infer_shapes(model, data_prop=True)
-    except Exception:  # a model with a fault is read without
-        return model
 
 
 def _scopes(graph: Any, folder: Path, opset: int, where: str, outer: Graph | None) -> Iterator[Graph]:

@@ -8,6 +8,7 @@ from elsewhere is nan.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from math import prod
 from typing import Any
 
 from ..axes import Axes, order
@@ -57,7 +58,7 @@ class Meaning:
     given    the tensor of each parameter
     faults   what is wrong with the graph as it stands, by key of `forms.WORDS`
     nodes    the places of the nodes that say it
-    shapes   by place of a node that gives a shape, the sizes that come out of it
+    shapes   by place of a node that gives a shape, the dimensions that come out of it: each a number times axes
     """
 
     program: Program
@@ -68,7 +69,7 @@ class Meaning:
     given: tuple[tuple[str, str], ...] = field(compare=False)
     faults: tuple[str, ...]
     nodes: tuple[int, ...] = field(compare=False)
-    shapes: tuple[tuple[int, tuple[int, ...]], ...] = field(compare=False)
+    shapes: tuple[tuple[int, tuple[tuple[int, Axes], ...]], ...] = field(compare=False)
 
 
 @dataclass
@@ -112,6 +113,8 @@ class Reading:
             made = rule(self, node)
         except (Unreadable, ArithmeticError, LookupError, TypeError, ValueError):  # a node that is not as ONNX has it
             return None
+        if any(isinstance(value, Known) and value.cells.size > FEW for value in made):
+            return None  # numbers that are joined again and again would fill the memory
         self.note(at, node)
         for output, value in zip(node.output, made, strict=False):
             self.values[output] = in_format(value, self.graph.dtype(output))
@@ -158,11 +161,11 @@ class Reading:
         import numpy as np
 
         shape = self.graph.shape(name)
-        if shape is None or len(shape) > 1 or not all(isinstance(dim, int) for dim in shape):
+        if shape is None or len(shape) > 1 or not all(isinstance(dim, int) and dim <= FEW for dim in shape):
             return None
         if not self.graph.dtype(name).startswith(("int", "uint")):
             return None
-        return Known(np.full([int(dim or 0) for dim in shape][:FEW], np.nan), True)
+        return Known(np.full([int(dim or 0) for dim in shape], np.nan), True)
 
     def let(self, op: str, *args: Meant, over: Axes = (), dims: Dims | None = None, less: int = 0) -> Tensor:
         """Add a step to the program; elementwise ones broadcast."""
@@ -231,13 +234,19 @@ class Reading:
         places = tuple(sorted(nodes))
         return Meaning(program, y, dims, sizes, fixed, sources, tuple(self.faults), places, tuple(self._shapes(places)))
 
-    def _shapes(self, places: Sequence[int]) -> Iterator[tuple[int, tuple[int, ...]]]:
+    def _shapes(self, places: Sequence[int]) -> Iterator[tuple[int, tuple[tuple[int, Axes], ...]]]:
         """What the shape inputs of reshapes come to: they may be made of tensors outside the region."""
         for at in places:
             node = self.graph.nodes[at]
             value = self.values.get(node.output[0])
             if node.op_type in ("Reshape", "Expand") and isinstance(value, Tensor):
-                yield at, tuple(self.layout.size(dim) for dim in value.dims)
+                yield at, tuple(self._factors(dim) for dim in value.dims)
+
+    def _factors(self, dim: Axes) -> tuple[int, Axes]:
+        """A dimension as a number times axes of x."""
+        axes = self.layout.axes(dim)
+        own = tuple(axis for axis in axes if not axis.startswith(FREE))
+        return prod(self.layout.sizes[axis] for axis in axes if axis.startswith(FREE)), own
 
     def _needed(self, y: str) -> set[str]:
         needed = {y}

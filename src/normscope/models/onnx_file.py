@@ -1,7 +1,10 @@
 """The norms of an ONNX file: its fused operators, and every region that means a norm."""
 
-from collections.abc import Iterator, Mapping
+from ast import literal_eval
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import takewhile
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -12,17 +15,18 @@ from ..tracing import trace
 from .canonical import canonical
 from .forms import words
 from .found import Found, Progress, Report
-from .fused import RULES_WITH_FUSED, Fused, fused, parameter
-from .graph import Graph, graphs
+from .fused import ADDED, RULES_WITH_FUSED, Fused, fused, parameter
+from .graph import Graph, graphs, lost
 from .meaning import is_given
 from .recognise import made_by
 from .regions import Unreadable
+from .running import Part
 from .search import Region, Search
+from .sizing import ROWS, shortened
 from .summary import Summary, summary
-from .verify import Outcome, Part, verified
+from .verify import Outcome, not_run, verified
 from .walks import divisor
 
-ROWS = 3  # positions along a kept dimension, where a fused operator is run
 NEAR = "a tensor is divided by the root of a mean over itself, but as no norm that is known."
 
 
@@ -37,7 +41,7 @@ def inspect_onnx(path: str | Path, *, run: bool = True, progress: Progress | Non
     every = list(graphs(path))
     total = sum(len(graph.nodes) for graph in every)
     norms: list[Found] = []
-    warnings: list[str] = []
+    warnings = list(_lost(every))
     done = 0
     for graph in every:
         for at, found in _norms(graph, warnings, run):
@@ -46,6 +50,15 @@ def inspect_onnx(path: str | Path, *, run: bool = True, progress: Progress | Non
                 progress(done + at + 1, total)
         done += len(graph.nodes)
     return Report(tuple(_named_apart(norms)), tuple(warnings))
+
+
+def _lost(every: Sequence[Graph]) -> Iterator[str]:
+    """Tensors whose data is in a file from which it cannot be read, each such file once."""
+    reasons = Counter(
+        filter(None, (lost(tensor, graph.folder) for graph in every for tensor in graph.tensors.values()))
+    )
+    for reason, count in reasons.items():
+        yield f"the data of {count} tensor{'s' * (count != 1)} stands in {reason}."
 
 
 def _norms(graph: Graph, warnings: list[str], run: bool) -> Iterator[tuple[int, list[Found]]]:
@@ -84,24 +97,25 @@ def _of_region(graph: Graph, found: Region, is_fused: bool, run: bool) -> Found:
     norm = canonical(what.norm, meaning.dims, dict(meaning.sizes), meaning.fixed)
     given = dict(meaning.given)
     tensors = {role: given[name] for name, role in what.roles}
-    outcome = verified(_part(graph, found)) if run else Outcome("")
+    outcome = verified(_part(graph, found)) if run else Outcome()
     faults = [words(key, norm) for key in (*what.faults, *meaning.faults)]
     ops = ", ".join(graph.nodes[at].op_type for at in meaning.nodes)
     evidence = [f"{len(meaning.nodes)} nodes: {ops}", "its program agrees with the norm's on random numbers"]
     evidence += ["the variance is clamped: it cannot be negative"] if what.clamped and what.form == "one-pass" else []
     return Found(
-        where=_where(graph, found),
+        where=_where(graph, found.root, graph.maker[found.y]),
         norm=norm,
         sizes=dict(norm.sizes),
         form="fused" if is_fused else what.form,
         offset=norm.offset,
         dtype=graph.dtype(found.x),
         parameters=_summaries(graph, tensors),
-        evidence=(*evidence, *_formats(graph, found), *_modulation(graph, found), *filter(None, [outcome.evidence])),
+        evidence=(*evidence, *_formats(graph, found), *_modulation(graph, found), *outcome.evidence),
         unknown=_unknown(norm),
-        warnings=(*faults, *filter(None, [outcome.warning])),
+        warnings=(*faults, *outcome.warnings),
         tensors={"x": found.x, "y": found.y} | tensors,
         cast=_cast(graph, found),
+        verified=outcome.verdict,
     )
 
 
@@ -153,45 +167,69 @@ def _of_operator(graph: Graph, at: int, node: Any, operator: Fused, run: bool) -
     sources = {role: parameter(graph, name) for role, name in operator.given.items()}
     tensors = {role: name for role, (name, _) in sources.items()}
     norm = replace(operator.norm, offset=sources["gamma"][1]) if "gamma" in sources else operator.norm
-    part = _operator_part(graph, at, node, operator) if run and operator.alone else None
-    outcome = Outcome("") if part is None else verified(part)
+    outcome = _operator_outcome(graph, at, node, operator) if run else Outcome()
     return Found(
-        where=graph.where + (_folder(node.name) or _node_name(graph, at)),
+        where=_where(graph, at, at),
         norm=norm,
         sizes=dict(norm.sizes),
         form="one-pass" if "one-pass" in operator.faults else "fused",
         offset=norm.offset,
         dtype=graph.dtype(node.input[0]),
         parameters=_summaries(graph, tensors),
-        evidence=(f"operator {node.op_type}", *operator.evidence, *filter(None, [outcome.evidence])),
+        evidence=(f"operator {node.op_type}", *operator.evidence, *outcome.evidence),
         unknown=_unknown(norm),
-        warnings=(*(words(key, norm) for key in operator.faults), *filter(None, [outcome.warning])),
+        warnings=(*(words(key, norm) for key in operator.faults), *outcome.warnings),
         tensors={"x": node.input[0], "y": node.output[0]} | tensors,
+        verified=outcome.verdict,
     )
 
 
 def _part(graph: Graph, found: Region) -> Part:
-    """A region to run: at the sizes in which it was read."""
-    meaning = found.meaning
-    sizes = dict(meaning.sizes)
+    """A region to run: at the sizes in which it was read, less where they are large."""
+    meaning, what = found.meaning, found.what
+    program, sizes = meaning.program, dict(meaning.sizes)
+    if not meaning.faults:  # a statistic that lost an axis meets another of the same size
+        given_axes = {axis for name, axes in program.inputs if name != "x" for axis in axes}
+        sizes = shortened(program, sizes, [axis for axis in program.axes if axis not in given_axes])
     feeds = {found.x: tuple(prod(sizes[axis] for axis in dim) for dim in meaning.dims)}
     for _, tensor in meaning.given:
         feeds[tensor] = tuple(dim for dim in graph.shape(tensor) or () if isinstance(dim, int))
+    shapes = {
+        at: tuple(number * prod(sizes[axis] for axis in axes) for number, axes in dims) for at, dims in meaning.shapes
+    }
 
     def expected(cells: Mapping[str, Any]) -> Any:
-        program = meaning.program
         given = {"x": cells[found.x].reshape(program.shape("x", sizes))}
         given |= {name: cells[tensor].reshape(program.shape(name, sizes)) for name, tensor in meaning.given}
-        return made_by(found.what, sizes, given).reshape(feeds[found.x])
+        return made_by(what, sizes, given).reshape(feeds[found.x])
 
-    cells = prod(sizes[axis] for axis in found.what.norm.over)
-    return Part(graph, meaning.nodes, found.y, feeds, dict(meaning.shapes), expected, cells)
+    given = dict(meaning.given)
+    powers = {found.x: 1} | {given[name]: POWERS.get(role, 0) for name, role in what.roles}
+    cells = prod(sizes[axis] for axis in what.norm.over)
+    spread = _spread(what.norm, what.faults)
+    one_pass = what.form == "one-pass"
+    return Part(graph, meaning.nodes, found.y, feeds, shapes, expected, cells, spread, powers, one_pass)
+
+
+POWERS = {"running_mean": 1, "running_var": 2}  # how a parameter grows with x
+
+
+def _spread(norm: Norm, faults: Sequence[str]) -> float:
+    """The spread of x beside which eps counts."""
+    eps = float(norm.eps or 0)
+    return eps if {"outside", "root-floor"} & set(faults) else eps**0.5
+
+
+def _operator_outcome(graph: Graph, at: int, node: Any, operator: Fused) -> Outcome:
+    if not operator.alone:
+        return not_run("the operator does more than the norm")
+    part = _operator_part(graph, at, node, operator)
+    return not_run("the rank of x is not known") if part is None else verified(part)
 
 
 def _operator_part(graph: Graph, at: int, node: Any, operator: Fused) -> Part | None:
     """One node to run: at its own sizes where the norm has them, at small ones elsewhere."""
-    x, *others = dict.fromkeys(filter(None, node.input))
-    shape = graph.shape(x)
+    shape = graph.shape(node.input[0])
     try:
         norm = operator.norm.fit(len(shape) if shape is not None else 4 if "C" in operator.norm.pattern else 3)
     except NormscopeError:
@@ -200,19 +238,23 @@ def _operator_part(graph: Graph, at: int, node: Any, operator: Fused) -> Part | 
     sizes = {axis: known.get(axis, ROWS) for axis in norm.axes}
     full = tuple(prod(sizes[axis] for axis in dim) for dim in norm.layout.dims)
     roles = {name: role for role, name in operator.given.items()}
-    feeds = {x: full}
-    for name in others:
-        if name in roles or graph.constant(name) is None:
-            own = graph.shape(name) if name in roles else full
-            feeds[name] = tuple(dim if isinstance(dim, int) else ROWS for dim in (full if own is None else own))
+    added = [node.input[at] for at in ADDED.get(node.op_type, (0,)) if at < len(node.input) and node.input[at]]
+    feeds = {}
+    for name in dict.fromkeys([*added, *roles]):
+        own = graph.shape(name)
+        if own is None or (name in added and len(own) != 1):
+            own = full
+        feeds[name] = tuple(dim if isinstance(dim, int) else ROWS for dim in own)
 
     def expected(cells: Mapping[str, Any]) -> Any:
-        total = sum(each for name, each in cells.items() if name not in roles)
+        total = sum(cells[name] for name in added)
         given = {role: cells[name] for name, role in roles.items()}
         shaped = {role: each.reshape(_shape_of(norm, role, sizes)) for role, each in given.items()}
         return trace(total, norm, **shaped)["y"].reshape(full)
 
-    return Part(graph, (at,), node.output[0], feeds, {}, expected, prod(sizes[axis] for axis in norm.over))
+    powers = {name: POWERS.get(roles[name], 0) if name in roles else 1 for name in feeds}
+    cells, spread = prod(sizes[axis] for axis in norm.over), _spread(norm, operator.faults)
+    return Part(graph, (at,), node.output[0], feeds, {}, expected, cells, spread, powers)
 
 
 def _shape_of(norm: Norm, role: str, sizes: Mapping[str, int]) -> tuple[int, ...]:
@@ -234,16 +276,34 @@ def _node_name(graph: Graph, at: int) -> str:
     return node.name or next(iter(node.output), "") or f"{node.op_type}_{at}"
 
 
-def _folder(name: str) -> str:
-    """The module's path that an exporter put before a node's name: `/encoder/norm/Sqrt` gives `encoder/norm`."""
-    return name.rpartition("/")[0].strip("/")
+def _module(node: Any) -> str:
+    """The path of the module that PyTorch's exporter wrote a node for, as its metadata has it; empty without."""
+    scopes = next((each.value for each in node.metadata_props if each.key == SCOPES), "")
+    try:
+        module = literal_eval(scopes)[-2] if len(scopes) < LONGEST else ""  # the last one is the operation
+    except (SyntaxError, ValueError, TypeError, LookupError, RecursionError, MemoryError):
+        module = ""
+    return module if isinstance(module, str) else ""
 
 
-def _where(graph: Graph, found: Region) -> str:
-    """The path that the root's and the last node's names share; else the root's name."""
-    root, last = (_folder(graph.nodes[at].name).split("/") for at in (found.root, graph.maker[found.y]))
-    shared = [one for one, other in zip(root, last, strict=False) if one == other]
-    return graph.where + ("/".join(shared) or _node_name(graph, found.root))
+SCOPES = "pkg.torch.onnx.name_scopes"
+LONGEST = 4096  # characters of what is read of them
+
+
+def _folder(node: Any) -> str:
+    """The path that other exporters put before a node's name: `/encoder/norm/Sqrt` gives `encoder/norm`."""
+    folder: str = node.name.rpartition("/")[0]
+    return folder.strip("/")
+
+
+def _where(graph: Graph, root: int, last: int) -> str:
+    """The path that the modules of the root and of the last node share; else the root's name."""
+    for path_of, mark in ((_module, "."), (_folder, "/")):
+        paths = (path_of(graph.nodes[at]).split(mark) for at in (root, last))
+        both = takewhile(lambda pair: pair[0] == pair[1], zip(*paths, strict=False))
+        if shared := mark.join(part for part, _ in both):
+            return graph.where + shared
+    return graph.where + _node_name(graph, root)
 
 
 def _named_apart(norms: list[Found]) -> Iterator[Found]:

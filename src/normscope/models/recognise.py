@@ -19,10 +19,10 @@ from ..program import Program
 from .candidates import STATISTICS, Affine, Candidate, affines, candidates, whole
 from .forms import BETA_FIRST
 from .meaning import Meaning
+from .sizing import small
 from .trials import Arrays, Trial, far_inputs, possible_eps, run_on, spreads, tried
 
 CLOSE = 1e-6  # of the largest cell: constants of the graph are float32, so 1/n is off by 6e-8
-ROWS = 3  # positions along a kept axis that are tried
 SEEDS = 16  # tries to see a variance below 0, which about every second row has
 CORNER = 3  # cells along every axis that are compared first
 
@@ -55,7 +55,7 @@ def recognised(meaning: Meaning) -> Recognised | None:
     params = [name for name, _ in program.inputs if name != "x"]
     if "x" not in dict(program.inputs) or len(params) > (2 if over else 4):
         return None
-    sizes = _small(program, over, dict(meaning.sizes))
+    sizes = small(program, over, dict(meaning.sizes))
     possible = possible_eps(program, sizes)
     trials = [tried(program, meaning.y, sizes, spread, seed) for seed, spread in enumerate(spreads(possible))]
     if not all(isfinite(trial.largest) for trial in trials):
@@ -69,11 +69,6 @@ def recognised(meaning: Meaning) -> Recognised | None:
 def _reduced(program: Program) -> tuple[str, ...]:
     over = {axis for step in program for axis in step.over}
     return tuple(axis for axis in program.axes if axis in over)
-
-
-def _small(program: Program, over: Sequence[str], sizes: Mapping[str, int]) -> dict[str, int]:
-    """Sizes to try: whole rows, since the graph may hold their count as a number, but only a few of them."""
-    return {axis: size if axis in over else min(size, ROWS) for axis, size in sizes.items()}
 
 
 def _candidates(program: Program, over: Sequence[str], params: Sequence[str]) -> Iterator[Candidate]:

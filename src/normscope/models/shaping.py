@@ -1,12 +1,13 @@
 """The operators that change no number: casts, reshapes, and what graphs compute of shapes."""
 
 from collections.abc import Mapping, Sequence
+from math import prod
 from typing import Any
 
 from ..axes import Axes
 from .graph import dtype_name
 from .inputs import attributes, known, places, rounded, tensor, whole_numbers
-from .meaning import Known, Meant, Reading, Rule, Tensor
+from .meaning import FEW, Known, Meant, Reading, Rule, Tensor
 from .regions import Unreadable
 
 
@@ -171,7 +172,10 @@ def _range(reading: Reading, node: Any) -> Sequence[Meant]:
     import numpy as np
 
     parts = [known(reading, node, at) for at in range(3)]
-    return [Known(np.arange(*(float(part.cells.flat[0]) for part in parts if part is not None)), True)]
+    start, end, step = (float(part.cells.flat[0]) for part in parts if part is not None)
+    if not (end - start) / step <= FEW:
+        raise Unreadable("a long range")
+    return [Known(np.arange(start, end, step), True)]
 
 
 def _filled(reading: Reading, node: Any) -> Sequence[Meant]:
@@ -181,7 +185,10 @@ def _filled(reading: Reading, node: Any) -> Sequence[Meant]:
     shape = known(reading, node, 0)
     value = attributes(node).get("value")
     cell = 0.0 if value is None else float(numpy_helper.to_array(value).flat[0])
-    return [Known(np.full(whole_numbers(shape) if shape else [], cell), value is not None and value.data_type == 7)]
+    sizes = whole_numbers(shape) if shape else []
+    if prod(sizes) > FEW:
+        raise Unreadable("many cells")
+    return [Known(np.full(sizes, cell), value is not None and value.data_type == 7)]
 
 
 SAME: Mapping[str, Rule] = {  # cells in the same places
