@@ -7,7 +7,7 @@ from typing import Any
 from .attempts import Attempts
 from .graph import Dim, Graph
 from .inputs import attributes
-from .meaning import Meaning, Rule
+from .meaning import FEW, Meaning, Rule
 from .operators import RULES
 from .recognise import Recognised, recognised
 
@@ -175,7 +175,7 @@ def _rank(graph: Graph, name: str, depth: int = 0) -> int | None:
         return len(given["perm"])
     if node.op_type == "Reshape" and len(node.input) > 1:
         target = graph.shape(node.input[1])
-        return target[0] if target and isinstance(target[0], int) else None
+        return target[0] if target and isinstance(target[0], int) and target[0] <= FEW else None
     if node.op_type not in ALIKE:
         return None
     ranks = [_rank(graph, each, depth + 1) for each in node.input[: ALIKE[node.op_type]] if each]
