@@ -19,6 +19,7 @@ ROUNDING = {"float64": 2.0**-53, "float32": 2.0**-24, "float16": 2.0**-11}
 LEAST = {"float64": 2.0**-1074, "float32": 2.0**-149, "float16": 2.0**-24}  # that is not 0
 NARROWEST = 2.0**-9  # rounding of the narrowest format that an eps is stored in, bfloat16
 OPERATIONS = 16  # roundings of a cell beside those of the sums
+MEAN = 0.4  # of x, beside a spread of 1
 LARGE_MEAN = 1e4  # where a one-pass variance in float32 loses its digits
 AGREES, DIFFERS, NOT_RUN = "agrees", "differs", "not run"
 Kinds = tuple[tuple[tuple[int, ...], str, int], ...]  # of each tensor its shape, its dtype and its power
@@ -95,8 +96,7 @@ class Tried:
 
 
 def _tried(part: Part, written: bytes, kinds: Kinds, spread: float) -> Tried:
-    feeds = random_cells(kinds, spread)
-    runs = ran(written, feeds)
+    feeds, runs = random_cells(kinds, spread), _runs(written, kinds, spread)
     want = _wanted(part, feeds)
     room = _Room(feeds, kinds[0][1], part.cells, spread)
     made = Tried(spread, runs.who, room.share(runs.plain, want))
@@ -112,11 +112,16 @@ def _wanted(part: Part, feeds: Sequence[Any]) -> Any:
 
 def _digits_lost(part: Part, written: bytes, kinds: Kinds) -> tuple[str, ...]:
     """What a one-pass variance costs where the mean is large."""
-    feeds = random_cells(kinds, 1.0, LARGE_MEAN)
-    runs: Runs = ran(written, feeds)
-    return (
-        f"at a mean of {LARGE_MEAN:g} and a spread of 1 {runs.who} is {_far(_apart(runs.plain, _wanted(part, feeds)))}",
-    )
+    feeds, runs = random_cells(kinds, 1.0, LARGE_MEAN), _runs(written, kinds, 1.0, LARGE_MEAN)
+    far = _apart(runs.plain, _wanted(part, feeds))
+    told = "no finite number" if far == float("inf") else f"y off by {far:.3g}"
+    return (f"at a mean of {LARGE_MEAN:g} and a spread of 1 {runs.who} gives {told}",)
+
+
+@lru_cache(maxsize=8)
+def _runs(written: bytes, kinds: Kinds, spread: float, mean: float = MEAN) -> Runs:
+    """What is made of random numbers: the layers of a model are alike."""
+    return ran(written, random_cells(kinds, spread, mean))
 
 
 def _judged(ordinary: Tried, tiny: Tried | None, lossy: tuple[str, ...]) -> Outcome:
@@ -146,12 +151,8 @@ def _fusions(tried: Sequence[Tried]) -> Iterator[str]:
             return
 
 
-def _far(apart: float) -> str:
-    return "no finite number" if apart == float("inf") else f"off by {apart:.3g}"
-
-
 @lru_cache(maxsize=8)
-def random_cells(kinds: Kinds, spread: float = 1.0, mean: float = 0.4) -> tuple[Any, ...]:
+def random_cells(kinds: Kinds, spread: float = 1.0, mean: float = MEAN) -> tuple[Any, ...]:
     """x, and every parameter from 0.5 to 1.5: the same ones for the same shapes and dtypes.
 
     Each is multiplied by the power of the spread with which it grows.
