@@ -17,7 +17,9 @@ from .sizing import MOST_CELLS
 
 ROUNDING = {"float64": 2.0**-53, "float32": 2.0**-24, "float16": 2.0**-11}
 LEAST = {"float64": 2.0**-1074, "float32": 2.0**-149, "float16": 2.0**-24}  # that is not 0
+NARROWEST = 2.0**-9  # rounding of the narrowest format that an eps is stored in, bfloat16
 OPERATIONS = 16  # roundings of a cell beside those of the sums
+MEAN = 0.4  # of x, beside a spread of 1
 LARGE_MEAN = 1e4  # where a one-pass variance in float32 loses its digits
 AGREES, DIFFERS, NOT_RUN = "agrees", "differs", "not run"
 Kinds = tuple[tuple[tuple[int, ...], str, int], ...]  # of each tensor its shape, its dtype and its power
@@ -87,10 +89,14 @@ class Tried:
     moved: float = 0.0
     fused_share: float = 0.0
 
+    @property
+    def differs(self) -> bool:
+        """Whether the nodes give what the norm does not."""
+        return self.share > 1
+
 
 def _tried(part: Part, written: bytes, kinds: Kinds, spread: float) -> Tried:
-    feeds = random_cells(kinds, spread)
-    runs = ran(written, feeds)
+    feeds, runs = random_cells(kinds, spread), _runs(written, kinds, spread)
     want = _wanted(part, feeds)
     room = _Room(feeds, kinds[0][1], part.cells, spread)
     made = Tried(spread, runs.who, room.share(runs.plain, want))
@@ -106,37 +112,34 @@ def _wanted(part: Part, feeds: Sequence[Any]) -> Any:
 
 def _digits_lost(part: Part, written: bytes, kinds: Kinds) -> tuple[str, ...]:
     """What a one-pass variance costs where the mean is large."""
-    feeds = random_cells(kinds, 1.0, LARGE_MEAN)
-    runs: Runs = ran(written, feeds)
-    return (
-        f"at a mean of {LARGE_MEAN:g} and a spread of 1 {runs.who} is {_far(_apart(runs.plain, _wanted(part, feeds)))}",
-    )
+    feeds, runs = random_cells(kinds, 1.0, LARGE_MEAN), _runs(written, kinds, 1.0, LARGE_MEAN)
+    far = _apart(runs.plain, _wanted(part, feeds))
+    told = "no finite number" if far == float("inf") else f"y off by {far:.3g}"
+    return (f"at a mean of {LARGE_MEAN:g} and a spread of 1 {runs.who} gives {told}",)
+
+
+@lru_cache(maxsize=8)
+def _runs(written: bytes, kinds: Kinds, spread: float, mean: float = MEAN) -> Runs:
+    """What is made of random numbers: the layers of a model are alike."""
+    return ran(written, random_cells(kinds, spread, mean))
 
 
 def _judged(ordinary: Tried, tiny: Tried | None, lossy: tuple[str, ...]) -> Outcome:
-    who = ordinary.who
-    warnings = [*_disagreements(ordinary, tiny), *_fusions([ordinary, *([tiny] if tiny else [])])]
-    if ordinary.share > 1:
-        return Outcome(DIFFERS, lossy, tuple(warnings))
-    evidence = [f"{who} gives what the norm gives, on random numbers"]
-    if tiny is None:
-        return Outcome(AGREES, (*evidence, *lossy), tuple(warnings))
-    if tiny.share > 1:
-        return Outcome(DIFFERS, (*evidence, *lossy), tuple(warnings))
-    return Outcome(
-        AGREES, (*evidence, f"and where eps counts, at a spread of {tiny.spread:.2g}", *lossy), tuple(warnings)
+    tried = [ordinary, *([tiny] if tiny else [])]
+    wrong = next((each for each in tried if each.differs), None)
+    seen = [f"{ordinary.who} gives what the norm gives, on random numbers"] * (wrong is not ordinary)
+    if wrong is None and tiny is not None:
+        seen.append(f"and where eps counts, at a spread of {tiny.spread:.2g}")
+    warnings = [_disagreement(wrong)] if wrong else []
+    return Outcome(DIFFERS if wrong else AGREES, (*seen, *lossy), (*warnings, *_fusions(tried)))
+
+
+def _disagreement(tried: Tried) -> str:
+    where = "" if tried.spread == 1 else f" where eps counts, at a spread of {tried.spread:.2g}"
+    far = (
+        "no finite number" if tried.share == float("inf") else f"off by {tried.share:.3g} times what rounding explains"
     )
-
-
-def _disagreements(ordinary: Tried, tiny: Tried | None) -> Iterator[str]:
-    who = ordinary.who
-    if ordinary.share > 1:
-        yield f"{who} gives another result for these nodes than this norm: {_times(ordinary.share)}."
-    elif tiny is not None and tiny.share > 1:
-        yield (
-            f"{who} gives another result for these nodes than this norm where eps counts, at a spread of "
-            f"{tiny.spread:.2g}: {_times(tiny.share)}."
-        )
+    return f"{tried.who} gives another result for these nodes than this norm{where}: {far}."
 
 
 def _fusions(tried: Sequence[Tried]) -> Iterator[str]:
@@ -148,16 +151,8 @@ def _fusions(tried: Sequence[Tried]) -> Iterator[str]:
             return
 
 
-def _times(share: float) -> str:
-    return "no finite number" if share == float("inf") else f"off by {share:.3g} times what rounding explains"
-
-
-def _far(apart: float) -> str:
-    return "no finite number" if apart == float("inf") else f"off by {apart:.3g}"
-
-
 @lru_cache(maxsize=8)
-def random_cells(kinds: Kinds, spread: float = 1.0, mean: float = 0.4) -> tuple[Any, ...]:
+def random_cells(kinds: Kinds, spread: float = 1.0, mean: float = MEAN) -> tuple[Any, ...]:
     """x, and every parameter from 0.5 to 1.5: the same ones for the same shapes and dtypes.
 
     Each is multiplied by the power of the spread with which it grows.
@@ -178,9 +173,10 @@ class _Room:
 
         x, *others = (np.abs(each.astype("float64")) for each in feeds)
         largest = prod(float(each.max(initial=1.0)) for each in others)
-        roundings = ROUNDING[dtype] * (OPERATIONS + 4 * sqrt(cells)) * largest * 4
-        self._of_y = roundings + 4 * LEAST[dtype] / spread**2  # squares and eps are rounded to what is not 0
-        self._of_x = roundings * max(float(x.max(initial=0.0)) / spread, 1.0)
+        sums = ROUNDING[dtype] * (OPERATIONS + 4 * sqrt(cells)) * 4
+        told = NARROWEST * (spread < 1)  # eps is told as the decimal that a narrow format rounded
+        self._of_y = (sums + told) * largest
+        self._of_x = self._of_y * max(float(x.max(initial=0.0)) / spread, 1.0)
 
     def share(self, got: Any, want: Any) -> float:
         """The largest difference as a share of it."""

@@ -5,7 +5,7 @@ from typing import Any
 
 from .graph import Dim, Graph
 from .inputs import attributes
-from .meaning import Rule, is_given
+from .meaning import FEW, Rule, is_given
 from .operators import ELEMENTWISE, MEANS
 from .shaping import IN_ORDER, SAME
 
@@ -106,7 +106,7 @@ def _rank(graph: Graph, name: str, depth: int = 0) -> int | None:
         return len(given["perm"])
     if node.op_type == "Reshape" and len(node.input) > 1:
         target = graph.shape(node.input[1])
-        return target[0] if target and isinstance(target[0], int) else None
+        return target[0] if target and isinstance(target[0], int) and target[0] <= FEW else None
     if node.op_type not in KEEPS_RANK or not attributes(node).get("keepdims", 1):
         return None
     ranks = [_rank(graph, each, depth + 1) for each in node.input if each]
