@@ -35,11 +35,14 @@ static ISA void FN(back_clear)(FN(Back) *row)
     memset(row->products, 0, sizeof row->products);
 }
 
-static ISA void FN(back_begin)(const Backward *back, FN(Back) *row, ptrdiff_t i)
+/* Row i, beside which the one that comes `ahead` rows later is asked for. */
+static ISA void FN(back_begin)(const Backward *back, FN(Back) *row, ptrdiff_t i, ptrdiff_t ahead)
 {
     row->x = (const T *)(back->x.at + i * back->x.stride);
     row->dy = (const T *)(back->dy.at + i * back->dy.stride);
     row->dx = (T *)(back->dx.at + i * back->dx.stride);
+    row->next_x = (const T *)((const char *)row->x + ahead * back->x.stride);
+    row->next_dy = (const T *)((const char *)row->dy + ahead * back->dy.stride);
     row->pivot = FN(back_pivot)(back, row);
     FN(back_clear)(row);
 }

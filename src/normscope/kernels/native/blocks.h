@@ -12,6 +12,12 @@ OP void FN(load_block)(V to[VECTORS], const T *from)
         to[k] = FN(load)(from + k * OF(LANES));
 }
 
+OP void FN(load_wide)(V to[VECTORS], const W *from)
+{
+    for EACH(k)
+        to[k] = OF(get)(from + k * OF(LANES));
+}
+
 OP void FN(write_block)(T *to, const V a[VECTORS], const int streams)
 {
     for (int k = 0; k < VECTORS; k += 2)

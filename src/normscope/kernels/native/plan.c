@@ -143,8 +143,6 @@ static void plan_stores(Plan *plan, Norm *norm, int streams, size_t written)
         plan->why_stores = "forced";
     } else if (y->at && (y->at == norm->x.at || y->at == norm->residual.at))
         plan->why_stores = "in place: what is written is in the cache already";
-    else if (bytes_of(norm->storage) == 2)
-        plan->why_stores = "16 bits: converting takes longer than the way through the cache";
     else if (written < likely_cached())
         plan->why_stores = "the output is smaller than a quarter of the last cache (16 MB at most), and is likely read from there";
     else {

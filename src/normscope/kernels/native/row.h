@@ -112,11 +112,11 @@ OP FN(Scale) FN(scale_of)(const FN(Row) *row)
     return (FN(Scale)){OF(set)(row->mean), OF(set)(row->r), OF(set)(row->rest), OF(set)(row->more)};
 }
 
-OP void FN(scale_block)(V x[VECTORS], const W *gamma, const W *beta, FN(Scale) by)
+OP void FN(scale_block)(V x[VECTORS], const V gamma[VECTORS], const V beta[VECTORS], FN(Scale) by)
 {
     for EACH(k) {
         V c = OF(sub)(x[k], by.mean), xhat = OF(fma)(c, by.r, OF(fma)(c, by.more, by.rest));
-        x[k] = OF(fma)(xhat, OF(get)(gamma + k * OF(LANES)), OF(get)(beta + k * OF(LANES)));
+        x[k] = OF(fma)(xhat, gamma[k], beta[k]);
     }
 }
 
@@ -124,20 +124,20 @@ OP void FN(scale_block)(V x[VECTORS], const W *gamma, const W *beta, FN(Scale) b
 static ISA void FN(write_end)(const Norm *norm, const FN(Row) *row, ptrdiff_t j, ptrdiff_t n, Edge *edge)
 {
     const ptrdiff_t d = norm->d, start = d < BLOCK || j + BLOCK <= d ? j : d - BLOCK;
-    const W *gamma = (const W *)norm->gamma + start, *beta = (const W *)norm->beta + start;
-    W few_gamma[BLOCK], few_beta[BLOCK];
     T cells[2 * BLOCK] = {0}; /* a whole block can be read from anywhere in the first */
-    V x[VECTORS];
+    V x[VECTORS], gamma[VECTORS], beta[VECTORS];
     if (d < BLOCK) {
-        for (ptrdiff_t k = 0; k < BLOCK; k++) {
-            few_gamma[k] = k < n ? gamma[k] : 0;
-            few_beta[k] = k < n ? beta[k] : 0;
-        }
-        gamma = few_gamma;
-        beta = few_beta;
+        W few[2][BLOCK] = {0};
+        memcpy(few[0], norm->gamma, (size_t)d * sizeof(W));
+        memcpy(few[1], norm->beta, (size_t)d * sizeof(W));
+        FN(load_wide)(gamma, few[0] + j);
+        FN(load_wide)(beta, few[1] + j);
         FN(read_part)(x, row, j, n, 0);
-    } else
+    } else {
+        FN(load_wide)(gamma, (const W *)norm->gamma + start);
+        FN(load_wide)(beta, (const W *)norm->beta + start);
         FN(read_block)(x, row, start, row->residual != NULL);
+    }
     if (row->sum) {
         FN(write_block)(cells, x, 0);
         memcpy(row->sum + j, cells + (j - start), (size_t)n * sizeof(T));
@@ -153,12 +153,30 @@ static ISA void FN(write_end)(const Norm *norm, const FN(Row) *row, ptrdiff_t j,
 /* Normalizes the block at j. */
 OP void FN(write)(const Norm *norm, const FN(Row) *row, ptrdiff_t j, FN(Scale) by, const int adds, const int streams)
 {
-    V x[VECTORS];
+    V x[VECTORS], gamma[VECTORS], beta[VECTORS];
+    FN(load_wide)(gamma, (const W *)norm->gamma + j);
+    FN(load_wide)(beta, (const W *)norm->beta + j);
     FN(read_block)(x, row, j, adds);
     if (adds)
         FN(write_block)(row->sum + j, x, 0);
-    FN(scale_block)(x, (const W *)norm->gamma + j, (const W *)norm->beta + j, by);
+    FN(scale_block)(x, gamma, beta, by);
     FN(write_block)(row->y + j, x, streams);
+}
+
+/* The block at j of two rows, for which gamma and beta are read once. */
+OP void FN(write_two)(const Norm *norm, const FN(Row) rows[2], ptrdiff_t j, const FN(Scale) by[2], const int adds,
+                      const int streams)
+{
+    V x[2][VECTORS], gamma[VECTORS], beta[VECTORS];
+    FN(load_wide)(gamma, (const W *)norm->gamma + j);
+    FN(load_wide)(beta, (const W *)norm->beta + j);
+    for (int i = 0; i < 2; i++) {
+        FN(read_block)(x[i], &rows[i], j, adds);
+        if (adds)
+            FN(write_block)(rows[i].sum + j, x[i], 0);
+        FN(scale_block)(x[i], gamma, beta, by[i]);
+        FN(write_block)(rows[i].y + j, x[i], streams);
+    }
 }
 
 /* Adds the pair of blocks at j to the sums. */

@@ -10,16 +10,22 @@
 
 #include "row.h"
 
-/* Writes cells first to last - 1 of one row and takes the sums of those of another, either NULL. What is const is known
- * when this is compiled.
+/* A stretch of the rows: cells first to last - 1, and how far in its rows are summed. */
+typedef struct {
+    ptrdiff_t first, last, summed;
+} FN(Stretch);
+
+/* Writes a stretch of one row and takes the sums of that of another, either NULL. What is const is known when this is
+ * compiled.
  */
-OP void FN(walk)(const Norm *norm, FN(Row) *out, FN(Row) *in, ptrdiff_t first, ptrdiff_t last, Edge *edge,
-                 const int adds, const int streams)
+OP void FN(walk)(const Norm *norm, FN(Row) *out, FN(Row) *in, FN(Stretch) part, Edge *edge, const int adds,
+                 const int streams)
 {
     const Norm all = *norm; /* copies, which no store can change */
     const FN(Row) to = out ? *out : *in, from = in ? *in : *out;
     const FN(Scale) by = FN(scale_of)(&to);
-    ptrdiff_t j = first, at = to.at;
+    const ptrdiff_t first = part.first, last = part.last;
+    ptrdiff_t j = part.summed, at = to.at;
 
     if (in) {
         double sums[8], squares[8];
@@ -48,6 +54,33 @@ OP void FN(walk)(const Norm *norm, FN(Row) *out, FN(Row) *in, ptrdiff_t first, p
     }
 }
 
+/* The same of two rows and two others, as far as whole pairs of blocks go: gamma and beta are read once for both. */
+OP ptrdiff_t FN(walk_two)(const Norm *norm, FN(Row) out[2], FN(Row) in[2], ptrdiff_t first, ptrdiff_t last,
+                          const int adds, const int streams)
+{
+    const Norm all = *norm;
+    const FN(Row) to[2] = {out[0], out[1]}, from[2] = {in[0], in[1]};
+    const FN(Scale) by[2] = {FN(scale_of)(&to[0]), FN(scale_of)(&to[1])};
+    double sums[2][8], squares[2][8];
+    ptrdiff_t j = first, at = to[0].at;
+    for (int i = 0; i < 2; i++) {
+        memcpy(sums[i], from[i].sums, sizeof sums[i]);
+        memcpy(squares[i], from[i].squares, sizeof squares[i]);
+    }
+    for (; j + PAIR <= last && at + PAIR <= all.d; j += PAIR, at += PAIR) {
+        for (int i = 0; i < 2; i++)
+            FN(sum)(sums[i], squares[i], &from[i], j, j - first, all.fetch, adds);
+        FN(write_two)(&all, to, at, by, adds, streams);
+        FN(write_two)(&all, to, at + BLOCK, by, adds, streams);
+    }
+    for (int i = 0; i < 2; i++) {
+        memcpy(in[i].sums, sums[i], sizeof sums[i]);
+        memcpy(in[i].squares, squares[i], sizeof squares[i]);
+        out[i].at = at;
+    }
+    return j;
+}
+
 /* Mean and 1/std from the sums. The answer is how far K is from the mean, where that is too far, else 0. */
 static inline double FN(solve)(const Norm *norm, FN(Row) *row)
 {
@@ -73,9 +106,9 @@ static ISA __attribute__((noinline)) void FN(sum_again)(const Norm *norm, FN(Row
     row->next_residual = row->residual;
     for (ptrdiff_t j = 0; j < d; j += step)
         if (row->residual)
-            FN(walk)(norm, NULL, row, j, least(j + step, d), NULL, 1, 0);
+            FN(walk)(norm, NULL, row, (FN(Stretch)){j, least(j + step, d), j}, NULL, 1, 0);
         else
-            FN(walk)(norm, NULL, row, j, least(j + step, d), NULL, 0, 0);
+            FN(walk)(norm, NULL, row, (FN(Stretch)){j, least(j + step, d), j}, NULL, 0, 0);
 }
 
 static ISA void FN(settle)(const Norm *norm, FN(Row) *row)
@@ -134,6 +167,13 @@ static ISA void FN(begin_group)(const Norm *norm, FN(Group) *group, ptrdiff_t fi
         FN(begin)(norm, &group->rows[k], first + k);
 }
 
+/* Whether rows k and k + 1 of both groups can go at once. */
+OP int FN(is_pair)(const FN(Group) *out, const FN(Group) *in, ptrdiff_t k)
+{
+    const FN(Row) *a = &out->rows[k], *b = a + 1;
+    return k + 1 < out->count && k + 1 < in->count && a->fits && b->fits && a->at == b->at;
+}
+
 /* Writes one group and sums another, stretch by stretch. A row is settled a row later, when its sums have come. */
 OP void FN(turn)(const Norm *norm, FN(Group) *out_group, FN(Group) *in_group, ptrdiff_t ahead, Edge *edge,
                  const int adds, const int streams)
@@ -143,19 +183,21 @@ OP void FN(turn)(const Norm *norm, FN(Group) *out_group, FN(Group) *in_group, pt
         if (!out_group->rows[k].fits)
             FN(write_wide)(norm, &out_group->rows[k]);
     for (ptrdiff_t j = 0; j < d; j += step) {
-        const ptrdiff_t end = least(j + step, d);
+        FN(Stretch) part = {j, least(j + step, d), j};
+        for (ptrdiff_t k = 0; k < in_group->count; k++)
+            FN(look_ahead)(norm, &in_group->rows[k], part.last, ahead);
         for (ptrdiff_t k = 0; k < in_group->count || k < out_group->count; k++) {
             FN(Row) *in = k < in_group->count ? &in_group->rows[k] : NULL;
             FN(Row) *out = k < out_group->count && out_group->rows[k].fits ? &out_group->rows[k] : NULL;
-            if (in)
-                FN(look_ahead)(norm, in, end, ahead);
+            if (k % 2 == 0)
+                part.summed = FN(is_pair)(out_group, in_group, k) ? FN(walk_two)(norm, out, in, j, part.last, adds, streams) : j;
             if (in && out)
-                FN(walk)(norm, out, in, j, end, edge, adds, streams);
+                FN(walk)(norm, out, in, part, edge, adds, streams);
             else if (in)
-                FN(walk)(norm, NULL, in, j, end, edge, adds, streams);
+                FN(walk)(norm, NULL, in, part, edge, adds, streams);
             else if (out)
-                FN(walk)(norm, out, NULL, j, end, edge, adds, streams);
-            if (in && k && end == d)
+                FN(walk)(norm, out, NULL, part, edge, adds, streams);
+            if (in && k && part.last == d)
                 FN(settle)(norm, in - 1);
         }
     }
