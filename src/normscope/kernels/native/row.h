@@ -124,10 +124,10 @@ OP void FN(scale_block)(V x[VECTORS], const V gamma[VECTORS], const V beta[VECTO
 static ISA void FN(write_end)(const Norm *norm, const FN(Row) *row, ptrdiff_t j, ptrdiff_t n, Edge *edge)
 {
     const ptrdiff_t d = norm->d, start = d < BLOCK || j + BLOCK <= d ? j : d - BLOCK;
-    T cells[2 * BLOCK] = {0}; /* a whole block can be read from anywhere in the first */
+    T cells[2 * BLOCK] = {0}; /* a whole block can be read from anywhere in the first half */
     V x[VECTORS], gamma[VECTORS], beta[VECTORS];
     if (d < BLOCK) {
-        W few[2][BLOCK] = {0};
+        W few[2][2 * BLOCK] = {0}; /* so can one here */
         memcpy(few[0], norm->gamma, (size_t)d * sizeof(W));
         memcpy(few[1], norm->beta, (size_t)d * sizeof(W));
         FN(load_wide)(gamma, few[0] + j);
