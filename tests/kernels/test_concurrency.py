@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from normscope.kernels import fallback
+from normscope.kernels.extension import NATIVE
 
 LARGE = (3000, 256)  # enough for several threads
 
@@ -132,3 +133,26 @@ def test_other_python_threads_run_meanwhile(kernels):
         done.set()
         counting.join()
     assert during[0] > 0
+
+
+APART = """
+import os
+import numpy as np
+from normscope.kernels import layer_norm
+
+before = os.sched_getaffinity(0)
+for _ in range(20):
+    layer_norm(np.zeros((3000, 256), np.float32), threads=2)
+tasks = [os.sched_getaffinity(int(task)) for task in os.listdir("/proc/self/task")]
+assert os.sched_getaffinity(0) == before, "the caller's own processors were changed"
+print(sum(task < before and len(task) == len(before) - 1 for task in tasks))
+"""
+
+
+@pytest.mark.skipif(
+    not hasattr(os, "sched_getaffinity") or len(os.sched_getaffinity(0)) < 2 or NATIVE is None,
+    reason="a helper keeps apart where there is one, and more than one processor",
+)
+def test_a_helper_stays_away_from_the_processor_of_the_thread_that_it_helps():
+    ended = subprocess.run([sys.executable, "-c", APART], capture_output=True, text=True, timeout=60, check=True)
+    assert ended.stdout == "1\n"

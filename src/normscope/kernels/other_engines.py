@@ -53,6 +53,8 @@ def onnxruntime(task: Task) -> Engine:
         raise Missing("ONNX Runtime is not installed") from None
     options = ort.SessionOptions()
     options.intra_op_num_threads, options.log_severity_level = task.threads, 4
+    # Its threads may spin within a run; between runs they would take the processors from whatever is measured next.
+    options.add_session_config_entry("session.force_spinning_stop", "1")
     model = _model(task)
     try:
         session = ort.InferenceSession(model, options, providers=["CPUExecutionProvider"])

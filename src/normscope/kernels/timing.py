@@ -10,9 +10,9 @@ Work = Callable[[], object]
 Watch = Callable[[int, int], None]
 
 ROUNDS, FEWEST = 25, 3
-LEAST = 2e-3  # seconds of a sample: a shorter call is repeated within it, since the clock and its reading take time
+LEAST = 5e-3  # seconds of a sample: a shorter call is repeated within it, since the clock and its reading take time
 MOST_REPEATS = 20_000
-PAUSE = 3e-3  # seconds before a sample, in which the threads of the function before it come to rest
+PAUSE = 1e-2  # seconds before a sample, in which the threads of the function before it come to rest
 
 
 @dataclass(frozen=True)
@@ -37,13 +37,15 @@ def interleaved(
     """
     end = time.perf_counter() + seconds
     repeats = {name: _repeats(each) for name, each in work.items()}
-    samples: dict[str, list[Sample]] = {name: [] for name in work}
+    names = list(work)
+    samples: dict[str, list[Sample]] = {name: [] for name in names}
     for done in range(rounds):
         if done >= FEWEST and time.perf_counter() > end:
             break
         watch(done, rounds)
-        for name, each in work.items():
-            samples[name].append(_sample(each, repeats[name]))
+        first = done % len(names)  # so that none always follows the same one, which may leave threads that still wait
+        for name in names[first:] + names[:first]:
+            samples[name].append(_sample(work[name], repeats[name]))
     return {name: median(each.seconds for each in undisturbed(taken)) for name, taken in samples.items()}
 
 

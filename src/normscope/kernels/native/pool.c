@@ -11,12 +11,21 @@
 #include <sched.h>
 #endif
 
+/* Where a job was brought: the processors that its thread may use, and the one on which it was. */
+typedef struct {
+#ifdef __linux__
+    cpu_set_t allowed;
+#endif
+    int processor;
+} Place;
+
 typedef struct Job {
     Part *part;
     void *work;
     ptrdiff_t next, parts;
     int wanted;         /* helpers that may still join */
     atomic_int helping; /* those at work */
+    Place place;
     struct Job *older;
 } Job;
 
@@ -35,6 +44,33 @@ static void pause_a_moment(void)
     __builtin_ia32_pause();
 #elif defined __aarch64__
     __asm__ volatile("isb");
+#endif
+}
+
+static Place place_of_this(void)
+{
+    Place place = {.processor = -1};
+#ifdef __linux__
+    if (sched_getaffinity(0, sizeof place.allowed, &place.allowed) == 0 && CPU_COUNT(&place.allowed) > 1)
+        place.processor = sched_getcpu();
+#endif
+    return place;
+}
+
+/* A helper stays away from the processor whose thread it helps. The system would wake it there when the others sleep,
+ * to wait until that thread is done. */
+static void keep_apart(const Place *place)
+{
+#ifdef __linux__
+    static _Thread_local Place known = {.processor = -1};
+    if (place->processor < 0 || (place->processor == known.processor && CPU_EQUAL(&place->allowed, &known.allowed)))
+        return;
+    cpu_set_t others = place->allowed;
+    CPU_CLR(place->processor, &others);
+    sched_setaffinity(0, sizeof others, &others);
+    known = *place;
+#else
+    (void)place;
 #endif
 }
 
@@ -85,6 +121,9 @@ static void *help(void *unused)
         if (job) {
             job->wanted--;
             job->helping++;
+            pthread_mutex_unlock(&lock);
+            keep_apart(&job->place);
+            pthread_mutex_lock(&lock);
             work_on(job);
             if (--job->helping == 0)
                 pthread_cond_broadcast(&helper_left);
@@ -137,7 +176,7 @@ void pool_run(Part *part, void *work, ptrdiff_t parts, int threads)
             part(work, i);
         return;
     }
-    Job job = {.part = part, .work = work, .parts = parts, .wanted = threads - 1};
+    Job job = {.part = part, .work = work, .parts = parts, .wanted = threads - 1, .place = place_of_this()};
     pthread_mutex_lock(&lock);
     for (int missing = threads - 1 - helpers; missing > 0; missing--)
         start_helper();
