@@ -121,7 +121,7 @@ static void plan_threads(Plan *plan, const Norm *norm, int threads, size_t moved
         threads = pool_cores();
         plan->why_threads = "one for each processor that the process may use";
     }
-    if (threads > MOST_A_CORE * pool_cores()) {
+    if (threads > MOST_A_CORE && threads > MOST_A_CORE * pool_cores()) { /* to count them takes a system call */
         threads = MOST_A_CORE * pool_cores();
         plan->why_threads = "eight for each processor, at most";
     }
