@@ -57,7 +57,8 @@ LIMITS = {
     r"float16|bfloat16": "Half the bytes of a cell and as much arithmetic: widening and rounding take the time.",
     r"one row": "What is left is Python's own cost of a call with keywords.",
     r"as called": "PyTorch's time is that of the system's fresh pages, and depends on the system.",
-    r"PyTorch|ONNX Runtime": "The other engine's distance from the copy leaves no more room, or ours does: see above.",
+    r"PyTorch|ONNX Runtime": "Both wait for the same memory: what can be gained on the other ends at the copy (see the "
+    "first table).",
 }
 
 Row = Figure | Missing

@@ -19,12 +19,17 @@ typedef struct {
 /* A guess of the mean: that of the first eight cells, exactly x where x is constant. */
 static ISA W FN(back_pivot)(const Backward *back, const FN(Back) *row)
 {
-    W first = FN(widen)(row->x[0]), more = 0;
+    const W first = FN(widen)(row->x[0]);
+    W more[8] = {0};
     if (!back->center)
         return 0;
-    for (ptrdiff_t k = 1; k < 8 && k < back->d; k++)
-        more += FN(widen)(row->x[k]) - first;
-    return first + more / 8;
+    if (back->d >= 8) /* the ordinary case, for the compiler to see */
+        for (ptrdiff_t k = 0; k < 8; k++)
+            more[k] = FN(widen)(row->x[k]) - first;
+    else
+        for (ptrdiff_t k = 0; k < back->d; k++)
+            more[k] = FN(widen)(row->x[k]) - first;
+    return first + OF(sum_of)(more) / 8;
 }
 
 static ISA void FN(back_clear)(FN(Back) *row)

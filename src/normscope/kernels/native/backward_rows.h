@@ -63,10 +63,10 @@ OP void FN(back_walk)(const Backward *back, const FN(Back) *out, FN(Back) *in, W
 /* What the row is scaled by, from its sums. The answer is how far the pivot is from the mean, where that is too far. */
 static inline double FN(back_solve)(const Backward *back, FN(Back) *row)
 {
-    const double d = (double)back->d, delta = back->center ? total(row->c) / d : 0;
-    const double around = total(row->squares) / d, variance = around - delta * delta;
-    const double v = variance + back->eps, r = 1 / sqrt(v), g = total(row->g) / d;
-    const double along = (total(row->products) / d - delta * g) * r;
+    const double d = (double)back->d, delta = back->center ? sum_of_double(row->c) / d : 0;
+    const double around = sum_of_double(row->squares) / d, variance = around - delta * delta;
+    const double v = variance + back->eps, r = 1 / sqrt(v), g = sum_of_double(row->g) / d;
+    const double along = (sum_of_double(row->products) / d - delta * g) * r;
 
     row->mean = (W)(row->pivot + delta);
     row->r = (W)r;

@@ -10,7 +10,7 @@ typedef struct {
     ptrdiff_t head, at;            /* cells before y's first whole line, where lines are streamed; cells written */
     W pivot;                       /* K, a guess of the mean */
     double sums[8], squares[8];    /* of c = x - K */
-    W mean, r, rest, more;         /* y = (c r + (c more + rest)) gamma + beta, with c = x - mean */
+    W mean, r, rest, more;         /* y = (c r + (c more + rest)) gamma + beta, c = x - mean; no more for 16 bits */
     int fits;                      /* whether W is wide enough for that */
 } FN(Row);
 
@@ -39,10 +39,7 @@ static ISA W FN(pivot)(const Norm *norm, const FN(Row) *row)
     else
         for (ptrdiff_t k = 0; k < norm->d && k < 8; k++)
             more[k] = FN(cell)(row, k) - first;
-    for (int half = 4; half; half /= 2)
-        for (int k = 0; k < half; k++)
-            more[k] += more[k + half];
-    return FN(widen)(FN(narrow)(first + more[0] / 8));
+    return FN(widen)(FN(narrow)(first + OF(sum_of)(more) / 8));
 }
 
 /* How many cells stand before the first line of the cache that y has to itself. */
@@ -115,8 +112,8 @@ OP FN(Scale) FN(scale_of)(const FN(Row) *row)
 OP void FN(scale_block)(V x[VECTORS], const V gamma[VECTORS], const V beta[VECTORS], FN(Scale) by)
 {
     for EACH(k) {
-        V c = OF(sub)(x[k], by.mean), xhat = OF(fma)(c, by.r, OF(fma)(c, by.more, by.rest));
-        x[k] = OF(fma)(xhat, gamma[k], beta[k]);
+        V c = OF(sub)(x[k], by.mean), rest = sizeof(T) > 2 ? OF(fma)(c, by.more, by.rest) : by.rest;
+        x[k] = OF(fma)(OF(fma)(c, by.r, rest), gamma[k], beta[k]);
     }
 }
 

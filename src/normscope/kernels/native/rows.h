@@ -85,7 +85,7 @@ OP ptrdiff_t FN(walk_two)(const Norm *norm, FN(Row) out[2], FN(Row) in[2], ptrdi
 static inline double FN(solve)(const Norm *norm, FN(Row) *row)
 {
     const double share = 1 / (double)norm->d;
-    const double delta = norm->center ? total(row->sums) * share : 0, around = total(row->squares) * share;
+    const double delta = norm->center ? sum_of_double(row->sums) * share : 0, around = sum_of_double(row->squares) * share;
     const double variance = around - delta * delta, v = variance + norm->eps, r = 1 / sqrt(v);
 
     row->mean = (W)(row->pivot + delta);

@@ -60,7 +60,11 @@ static inline float widen_bfloat16(uint16_t a) { return from_bfloat16(a); }
 static inline uint16_t narrow_bfloat16(float a) { return to_bfloat16(a); }
 
 /* Halves first, as everywhere. */
-static inline double total(const double a[8])
+static inline float sum_of_float(const float a[8])
+{
+    return ((a[0] + a[4]) + (a[2] + a[6])) + ((a[1] + a[5]) + (a[3] + a[7]));
+}
+static inline double sum_of_double(const double a[8])
 {
     return ((a[0] + a[4]) + (a[2] + a[6])) + ((a[1] + a[5]) + (a[3] + a[7]));
 }
