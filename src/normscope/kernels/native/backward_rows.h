@@ -120,7 +120,7 @@ static ISA void FN(back_keep)(const Backward *back, W *sums, double *kept, ptrdi
  * the one before it. */
 OP void FN(back_turns)(const Backward *back, ptrdiff_t first, ptrdiff_t last, W *sums, double *kept, const int stream)
 {
-    const ptrdiff_t ahead = rows_ahead(2 * back->d * (ptrdiff_t)sizeof(T), 2);
+    const ptrdiff_t ahead = rows_ahead(2 * back->d * (ptrdiff_t)sizeof(T));
     FN(Back) rows[4];
     int all = 1;
     for (ptrdiff_t i = first - 3, since = first; i < last; i++) {

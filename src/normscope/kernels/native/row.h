@@ -6,7 +6,7 @@
 typedef struct {
     const T *x, *residual;
     T *y, *sum;
-    const T *next, *next_residual; /* what is read from memory next, to be asked for */
+    const T *next, *next_residual; /* of a row to come, to be asked of memory */
     ptrdiff_t head, at;            /* cells before y's first whole line, where lines are streamed; cells written */
     W pivot;                       /* K, a guess of the mean */
     double sums[8], squares[8];    /* of c = x - K */
@@ -49,10 +49,13 @@ static inline ptrdiff_t FN(before_line)(const T *y, ptrdiff_t d)
     return cells < d ? cells : d;
 }
 
-static ISA void FN(begin)(const Norm *norm, FN(Row) *row, ptrdiff_t i)
+/* Row i, beside which the one that comes `ahead` rows later is asked for. */
+static ISA void FN(begin)(const Norm *norm, FN(Row) *row, ptrdiff_t i, ptrdiff_t ahead)
 {
     row->x = (const T *)(norm->x.at + i * norm->x.stride);
     row->residual = norm->residual.at ? (const T *)(norm->residual.at + i * norm->residual.stride) : NULL;
+    row->next = (const T *)((const char *)row->x + ahead * norm->x.stride);
+    row->next_residual = row->residual ? (const T *)((const char *)row->residual + ahead * norm->residual.stride) : NULL;
     row->y = (T *)(norm->y.at + i * norm->y.stride);
     row->sum = norm->sum.at ? (T *)(norm->sum.at + i * norm->sum.stride) : NULL;
     row->pivot = FN(pivot)(norm, row);
@@ -69,14 +72,14 @@ OP void FN(read_block)(V to[VECTORS], const FN(Row) *row, ptrdiff_t j, const int
             to[k] = FN(round)(OF(add)(to[k], FN(load)(row->residual + j + k * OF(LANES))));
 }
 
-/* Beside the block at j, which began `since` cells ago: asks memory for a block of what is next, and the second cache
- * for one a little ahead, so that a load that crosses lines finds both in the first. */
-OP void FN(fetch)(const FN(Row) *row, ptrdiff_t j, ptrdiff_t since, const int adds)
+/* Beside the block at j: asks memory for one of the row that is next, and the second cache for one a little ahead, so
+ * that a load that crosses lines finds both in the first. */
+OP void FN(fetch)(const FN(Row) *row, ptrdiff_t j, const int adds)
 {
-    FN(fetch_block)(row->next + since, 2);
+    FN(fetch_block)(row->next + j, 2);
     FN(fetch_block)(row->x + j + NEAR / sizeof(T), 3);
     if (adds) {
-        FN(fetch_block)(row->next_residual + since, 2);
+        FN(fetch_block)(row->next_residual + j, 2);
         FN(fetch_block)(row->residual + j + NEAR / sizeof(T), 3);
     }
 }
@@ -177,13 +180,12 @@ OP void FN(write_two)(const Norm *norm, const FN(Row) rows[2], ptrdiff_t j, cons
 }
 
 /* Adds the pair of blocks at j to the sums. */
-OP void FN(sum)(double sums[8], double squares[8], const FN(Row) *row, ptrdiff_t j, ptrdiff_t since, int fetches,
-                const int adds)
+OP void FN(sum)(double sums[8], double squares[8], const FN(Row) *row, ptrdiff_t j, int fetches, const int adds)
 {
     V x[VECTORS], more[VECTORS];
     if (fetches) {
-        FN(fetch)(row, j, since, adds);
-        FN(fetch)(row, j + BLOCK, since + BLOCK, adds);
+        FN(fetch)(row, j, adds);
+        FN(fetch)(row, j + BLOCK, adds);
     }
     FN(read_block)(x, row, j, adds);
     FN(read_block)(more, row, j + BLOCK, adds);

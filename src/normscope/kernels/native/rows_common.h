@@ -13,11 +13,8 @@
 enum { BLOCK_float = 32, BLOCK_double = 16 }; /* cells: two lines of the cache, whatever a vector holds */
 
 enum {
-    STRETCH = 4 << 10,       /* bytes of a row that are read at a time: of x, x again, gamma and beta in the first cache */
-    TOGETHER = 4,            /* rows for which a stretch of gamma and beta is read once */
-    IN_FLIGHT = 128 << 10,   /* bytes of rows that are summed together: as many are written, from the second cache */
-    AHEAD = 8 << 10,         /* bytes that are asked of memory before they are read, at least */
-    NEAR = 1 << 10,          /* and of the second cache */
+    AHEAD = 8 << 10, /* bytes that are asked of memory before they are read, at least */
+    NEAR = 1 << 10,  /* and of the second cache */
 };
 
 static inline ptrdiff_t least(ptrdiff_t a, ptrdiff_t b)
@@ -25,25 +22,11 @@ static inline ptrdiff_t least(ptrdiff_t a, ptrdiff_t b)
     return a < b ? a : b;
 }
 
-/* Cells of a stretch: equal parts of a row, in whole pairs of blocks. */
-static inline ptrdiff_t stretch(ptrdiff_t d, ptrdiff_t bytes)
-{
-    const ptrdiff_t parts = (d * bytes + STRETCH - 1) / STRETCH;
-    return ((d + parts - 1) / parts + 63) / 64 * 64;
-}
-
-/* How many rows go together: few, where a row is a stretch and its gamma and beta stay in the cache anyway. */
-static inline ptrdiff_t rows_together(ptrdiff_t bytes)
-{
-    const ptrdiff_t most = bytes > STRETCH ? TOGETHER : 2;
-    return bytes * most <= IN_FLIGHT ? most : bytes * 2 <= IN_FLIGHT ? 2 : 1;
-}
-
-/* How many rows later the row is that a row asks for. */
-static inline ptrdiff_t rows_ahead(ptrdiff_t bytes, ptrdiff_t together)
+/* How many rows later the row is that a row asks for: three couples are under way. */
+static inline ptrdiff_t rows_ahead(ptrdiff_t bytes)
 {
     const ptrdiff_t enough = AHEAD / bytes + 1;
-    return enough > together ? enough : together;
+    return enough > 2 ? enough : 2;
 }
 
 /* Squares and variances between which nothing that matters overflows or vanishes. */
