@@ -235,6 +235,7 @@ def test_a_bad_address_says_why_and_leads_back(new_page, lab):
 
 def test_going_back_to_a_bad_address_shows_its_page(new_page, lab):
     page = new_page(f"{lab}/inside", allowed="status of 400")
+    address_settles(page)  # the page writes its own once, a quarter of a second after it was asked for
     page.evaluate("history.pushState(null, '', '?v=1&step=nonsense')")
     page.evaluate("history.pushState(null, '', '?v=1&step=mu')")
     page.evaluate("history.back()")
