@@ -5,7 +5,8 @@
 
 #include "lanes_avx512.h"
 
-#include "backward_of_all.h"
+#define TEMPLATE "backward_rows.h"
+#include "each_storage.h"
 
 BackwardBlock *const avx512_backward[4] = {backward_float32, backward_float64, backward_float16, backward_bfloat16};
 #endif

@@ -4,6 +4,7 @@
 
 #include "lanes_portable.h"
 
-#include "backward_of_all.h"
+#define TEMPLATE "backward_rows.h"
+#include "each_storage.h"
 
 BackwardBlock *const portable_backward[4] = {backward_float32, backward_float64, backward_float16, backward_bfloat16};

@@ -12,25 +12,8 @@ enum { LANES_float = 8, LANES_double = 4 };
 #define FMA fma
 #include "lanes_portable_of.h"
 
-#define KIND float32
-#define T float
-#define W float
-#include "lanes_portable_stored.h"
-
-#define KIND float64
-#define T double
-#define W double
-#include "lanes_portable_stored.h"
-
-#define KIND float16
-#define T uint16_t
-#define W float
-#include "lanes_portable_stored.h"
-
-#define KIND bfloat16
-#define T uint16_t
-#define W float
-#include "lanes_portable_stored.h"
+#define TEMPLATE "lanes_portable_stored.h"
+#include "each_storage.h"
 
 OP void stream_line(void *to, const void *from) { memcpy(to, from, 64); }
 

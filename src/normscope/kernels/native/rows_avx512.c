@@ -4,7 +4,10 @@
 
 #include "lanes_avx512.h"
 
-#include "rows_of_all.h"
+#include "edge.h"
+
+#define TEMPLATE "rows.h"
+#include "each_storage.h"
 
 NormRows *const avx512_rows[4] = {rows_float32, rows_float64, rows_float16, rows_bfloat16};
 #endif

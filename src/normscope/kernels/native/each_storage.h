@@ -1,22 +1,22 @@
-/* rows.h for each storage type, in the instruction set whose lanes were included before. */
-#include "edge.h"
-
+/* TEMPLATE for each storage type: its name, its cells as they are stored and as they are computed with. */
 #define KIND float32
 #define T float
 #define W float
-#include "rows.h"
+#include TEMPLATE
 
 #define KIND float64
 #define T double
 #define W double
-#include "rows.h"
+#include TEMPLATE
 
 #define KIND float16
 #define T uint16_t
 #define W float
-#include "rows.h"
+#include TEMPLATE
 
 #define KIND bfloat16
 #define T uint16_t
 #define W float
-#include "rows.h"
+#include TEMPLATE
+
+#undef TEMPLATE
