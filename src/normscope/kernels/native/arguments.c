@@ -6,7 +6,7 @@
 
 #include "storage.h"
 
-enum { LINE = 64, WORTH_COPYING = 8 }; /* bytes of a line of the cache; rows for which gamma and beta are copied to one */
+enum { WORTH_COPYING = 8 }; /* rows for which gamma and beta are copied to where a line of the cache begins */
 
 static int take(Call *call, int which, PyObject *array)
 {
@@ -197,7 +197,7 @@ static int take_parameters(Call *call)
             return 0;
         }
     }
-    char *const room = call->room ? (char *)call->room + -(size_t)call->room % LINE : NULL;
+    char *const room = call->room ? next_line(call->room) : NULL;
     norm->gamma = parameter(call, GAMMA, room);
     norm->beta = parameter(call, BETA, room ? room + bytes : NULL);
     return 1;

@@ -5,7 +5,6 @@
 #include "norm.h"
 
 typedef struct {
-    Storage storage;
     ptrdiff_t count, d;
     Rows x, dy, dx;
     const void *gamma; /* float32, for FLOAT64 float64 */

@@ -31,22 +31,17 @@ static void run(Backward *back, const Plan *plan, double *sums)
 static double *room_of(const Norm *norm)
 {
     size_t blocks = (size_t)backward_blocks(norm->count);
-    size_t cells = 2 * blocks * ((size_t)norm->d + (size_t)backward_lines(norm->d)) + 64 / sizeof(double);
+    size_t cells = 2 * blocks * ((size_t)norm->d + (size_t)backward_lines(norm->d)) + LINE / sizeof(double);
     double *room = PyMem_Malloc(cells * sizeof *room);
     if (!room)
         PyErr_NoMemory();
     return room;
 }
 
-static void *next_line(double *at)
-{
-    return (char *)at + -(size_t)at % 64;
-}
-
 /* Only whole lines are written past the cache. */
 static int begin_at_lines(const Rows *rows)
 {
-    return (size_t)rows->at % 64 == 0 && rows->stride % 64 == 0;
+    return (size_t)rows->at % LINE == 0 && rows->stride % LINE == 0;
 }
 
 static PyObject *filled(Call *call, double *sums)
@@ -63,7 +58,7 @@ static PyObject *filled(Call *call, double *sums)
     norm.residual = (Rows){0};
     Plan plan = plan_norm(&norm, call->threads);
     Backward back = {
-        .storage = norm.storage, .count = norm.count, .d = norm.d, .x = norm.x, .dy = dy, .dx = norm.y,
+        .count = norm.count, .d = norm.d, .x = norm.x, .dy = dy, .dx = norm.y,
         .gamma = norm.gamma, .eps = norm.eps, .center = norm.center, .fetch = norm.fetch, .sums = room,
         .stream = norm.stream && begin_at_lines(&norm.y), .scratch = next_line(room + 2 * norm.d * backward_blocks(norm.count)),
     };

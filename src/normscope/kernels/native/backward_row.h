@@ -16,22 +16,6 @@ typedef struct {
     V c[VECTORS], squares[VECTORS], g[VECTORS], products[VECTORS]; /* SUMS of each; the others are 0 */
 } FN(BackLanes);
 
-/* A guess of the mean: that of the first eight cells, exactly x where x is constant. */
-static ISA W FN(back_pivot)(const Backward *back, const FN(Back) *row)
-{
-    const W first = FN(widen)(row->x[0]);
-    W more[8] = {0};
-    if (!back->center)
-        return 0;
-    if (back->d >= 8) /* the ordinary case, for the compiler to see */
-        for (ptrdiff_t k = 0; k < 8; k++)
-            more[k] = FN(widen)(row->x[k]) - first;
-    else
-        for (ptrdiff_t k = 0; k < back->d; k++)
-            more[k] = FN(widen)(row->x[k]) - first;
-    return first + OF(sum_of)(more) / 8;
-}
-
 static ISA void FN(back_clear)(FN(Back) *row)
 {
     memset(row->c, 0, sizeof row->c);
@@ -48,7 +32,7 @@ static ISA void FN(back_begin)(const Backward *back, FN(Back) *row, ptrdiff_t i,
     row->dx = (T *)(back->dx.at + i * back->dx.stride);
     row->next_x = (const T *)((const char *)row->x + ahead * back->x.stride);
     row->next_dy = (const T *)((const char *)row->dy + ahead * back->dy.stride);
-    row->pivot = FN(back_pivot)(back, row);
+    row->pivot = back->center ? FN(widen)(row->x[0]) + FN(beyond_first)(row->x, back->d) : 0;
     FN(back_clear)(row);
 }
 

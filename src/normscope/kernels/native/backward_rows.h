@@ -32,10 +32,8 @@ OP void FN(back_walk)(const Backward *back, const FN(Back) *out, FN(Back) *in, W
             V x[VECTORS], dy[VECTORS];
             if (in) {
                 if (fetches) {
-                    FN(fetch_block)(from.next_x + j, 2);
-                    FN(fetch_block)(from.next_dy + j, 2);
-                    FN(fetch_block)(from.x + j + NEAR / sizeof(T), 3);
-                    FN(fetch_block)(from.dy + j + NEAR / sizeof(T), 3);
+                    FN(fetch_beside)(from.x + j, from.next_x + j);
+                    FN(fetch_beside)(from.dy + j, from.next_dy + j);
                 }
                 FN(load_block)(x, from.x + j);
                 FN(load_block)(dy, from.dy + j);

@@ -33,3 +33,25 @@ OP void FN(fetch_block)(const T *at, const int cache)
     if (BLOCK * sizeof(T) > 64)
         __builtin_prefetch((const char *)at + 64, 0, cache);
 }
+
+/* Beside a block of one row: asks memory for one of a row to come, and the second cache for one a little ahead, so that
+ * a load that crosses lines finds both in the first. */
+OP void FN(fetch_beside)(const T *now, const T *next)
+{
+    FN(fetch_block)(next, 2);
+    FN(fetch_block)(now + NEAR / sizeof(T), 3);
+}
+
+/* How far the mean of the first eight cells is from the first of them; exactly 0 where all are the same. */
+static ISA W FN(beyond_first)(const T *x, ptrdiff_t d)
+{
+    const W first = FN(widen)(x[0]);
+    W more[8] = {0};
+    if (d >= 8) /* the ordinary case, for the compiler to see */
+        for (ptrdiff_t k = 0; k < 8; k++)
+            more[k] = FN(widen)(x[k]) - first;
+    else
+        for (ptrdiff_t k = 0; k < d; k++)
+            more[k] = FN(widen)(x[k]) - first;
+    return OF(sum_of)(more) / 8;
+}

@@ -22,6 +22,14 @@ typedef struct {
     int fetch;  /* ask memory early for what is read */
 } Norm;
 
+enum { LINE = 64 }; /* bytes of a line of the cache */
+
+/* Where the first line of the cache begins, here or later. */
+static inline void *next_line(void *at)
+{
+    return (char *)at + -(size_t)at % LINE;
+}
+
 /* Normalizes rows first to last - 1. One function for each instruction set and storage; their bits are the same. */
 typedef void NormRows(const Norm *norm, ptrdiff_t first, ptrdiff_t last);
 

@@ -29,17 +29,16 @@ static inline W FN(cell)(const FN(Row) *row, ptrdiff_t j)
 /* K: the mean of the first eight cells, as stored; exactly x where x is constant. */
 static ISA W FN(pivot)(const Norm *norm, const FN(Row) *row)
 {
-    const W first = FN(cell)(row, 0);
-    W more[8] = {0};
+    W more[8] = {0}, beyond;
     if (!norm->center)
         return 0;
-    if (norm->d >= 8 && !row->residual) /* the ordinary case, for the compiler to see */
-        for (ptrdiff_t k = 0; k < 8; k++)
-            more[k] = FN(widen)(row->x[k]) - first;
-    else
+    if (row->residual) {
         for (ptrdiff_t k = 0; k < norm->d && k < 8; k++)
-            more[k] = FN(cell)(row, k) - first;
-    return FN(widen)(FN(narrow)(first + OF(sum_of)(more) / 8));
+            more[k] = FN(cell)(row, k) - FN(cell)(row, 0);
+        beyond = OF(sum_of)(more) / 8;
+    } else
+        beyond = FN(beyond_first)(row->x, norm->d);
+    return FN(widen)(FN(narrow)(FN(cell)(row, 0) + beyond));
 }
 
 /* How many cells stand before the first line of the cache that y has to itself. */
@@ -47,6 +46,12 @@ static inline ptrdiff_t FN(before_line)(const T *y, ptrdiff_t d)
 {
     ptrdiff_t cells = (ptrdiff_t)(-(uintptr_t)y % 64 / sizeof(T));
     return cells < d ? cells : d;
+}
+
+static ISA void FN(clear)(FN(Row) *row)
+{
+    memset(row->sums, 0, sizeof row->sums);
+    memset(row->squares, 0, sizeof row->squares);
 }
 
 /* Row i, beside which the one that comes `ahead` rows later is asked for. */
@@ -60,8 +65,7 @@ static ISA void FN(begin)(const Norm *norm, FN(Row) *row, ptrdiff_t i, ptrdiff_t
     row->sum = norm->sum.at ? (T *)(norm->sum.at + i * norm->sum.stride) : NULL;
     row->pivot = FN(pivot)(norm, row);
     row->at = row->head = norm->stream ? FN(before_line)(row->y, norm->d) : 0;
-    memset(row->sums, 0, sizeof row->sums);
-    memset(row->squares, 0, sizeof row->squares);
+    FN(clear)(row);
 }
 
 OP void FN(read_block)(V to[VECTORS], const FN(Row) *row, ptrdiff_t j, const int adds)
@@ -72,16 +76,11 @@ OP void FN(read_block)(V to[VECTORS], const FN(Row) *row, ptrdiff_t j, const int
             to[k] = FN(round)(OF(add)(to[k], FN(load)(row->residual + j + k * OF(LANES))));
 }
 
-/* Beside the block at j: asks memory for one of the row that is next, and the second cache for one a little ahead, so
- * that a load that crosses lines finds both in the first. */
 OP void FN(fetch)(const FN(Row) *row, ptrdiff_t j, const int adds)
 {
-    FN(fetch_block)(row->next + j, 2);
-    FN(fetch_block)(row->x + j + NEAR / sizeof(T), 3);
-    if (adds) {
-        FN(fetch_block)(row->next_residual + j, 2);
-        FN(fetch_block)(row->residual + j + NEAR / sizeof(T), 3);
-    }
+    FN(fetch_beside)(row->x + j, row->next + j);
+    if (adds)
+        FN(fetch_beside)(row->residual + j, row->next_residual + j);
 }
 
 /* n cells from j on, and a value for the lanes that are left. */
@@ -150,32 +149,20 @@ static ISA void FN(write_end)(const Norm *norm, const FN(Row) *row, ptrdiff_t j,
         memcpy(row->y + j, cells + (j - start), (size_t)n * sizeof(T));
 }
 
-/* Normalizes the block at j. */
-OP void FN(write)(const Norm *norm, const FN(Row) *row, ptrdiff_t j, FN(Scale) by, const int adds, const int streams)
+/* Normalizes the block at j of one row or two: gamma and beta are read once for both. */
+OP void FN(write)(const Norm *norm, const FN(Row) *rows, const int count, ptrdiff_t j, const FN(Scale) *by,
+                  const int adds, const int streams)
 {
-    V x[VECTORS], gamma[VECTORS], beta[VECTORS];
+    V gamma[VECTORS], beta[VECTORS];
     FN(load_wide)(gamma, (const W *)norm->gamma + j);
     FN(load_wide)(beta, (const W *)norm->beta + j);
-    FN(read_block)(x, row, j, adds);
-    if (adds)
-        FN(write_block)(row->sum + j, x, 0);
-    FN(scale_block)(x, gamma, beta, by);
-    FN(write_block)(row->y + j, x, streams);
-}
-
-/* The block at j of two rows, for which gamma and beta are read once. */
-OP void FN(write_two)(const Norm *norm, const FN(Row) rows[2], ptrdiff_t j, const FN(Scale) by[2], const int adds,
-                      const int streams)
-{
-    V x[2][VECTORS], gamma[VECTORS], beta[VECTORS];
-    FN(load_wide)(gamma, (const W *)norm->gamma + j);
-    FN(load_wide)(beta, (const W *)norm->beta + j);
-    for (int i = 0; i < 2; i++) {
-        FN(read_block)(x[i], &rows[i], j, adds);
+    for (int i = 0; i < count; i++) {
+        V x[VECTORS];
+        FN(read_block)(x, &rows[i], j, adds);
         if (adds)
-            FN(write_block)(rows[i].sum + j, x[i], 0);
-        FN(scale_block)(x[i], gamma, beta, by[i]);
-        FN(write_block)(rows[i].y + j, x[i], streams);
+            FN(write_block)(rows[i].sum + j, x, 0);
+        FN(scale_block)(x, gamma, beta, by[i]);
+        FN(write_block)(rows[i].y + j, x, streams);
     }
 }
 

@@ -28,8 +28,8 @@ OP void FN(walk)(const Norm *norm, FN(Row) *out, FN(Row) *in, ptrdiff_t summed, 
         memcpy(squares, from.squares, sizeof squares);
         for (; out && j + PAIR <= d && at + PAIR <= d; j += PAIR, at += PAIR) {
             FN(sum)(sums, squares, &from, j, all.fetch, adds);
-            FN(write)(&all, &to, at, by, adds, streams);
-            FN(write)(&all, &to, at + BLOCK, by, adds, streams);
+            FN(write)(&all, &to, 1, at, &by, adds, streams);
+            FN(write)(&all, &to, 1, at + BLOCK, &by, adds, streams);
         }
         for (; j + PAIR <= d; j += PAIR)
             FN(sum)(sums, squares, &from, j, all.fetch, adds);
@@ -40,7 +40,7 @@ OP void FN(walk)(const Norm *norm, FN(Row) *out, FN(Row) *in, ptrdiff_t summed, 
     }
     if (out) {
         for (; at + BLOCK <= d; at += BLOCK)
-            FN(write)(&all, &to, at, by, adds, streams);
+            FN(write)(&all, &to, 1, at, &by, adds, streams);
         if (to.head) /* both ends now: the next row's are written next, and lie beside them */
             FN(write_end)(norm, out, 0, to.head, edge);
         if (at < d)
@@ -63,8 +63,8 @@ OP ptrdiff_t FN(walk_two)(const Norm *norm, FN(Row) out[2], FN(Row) in[2], const
     for (; j + PAIR <= all.d && at + PAIR <= all.d; j += PAIR, at += PAIR) {
         for (int i = 0; i < 2; i++)
             FN(sum)(sums[i], squares[i], &from[i], j, all.fetch, adds);
-        FN(write_two)(&all, to, at, by, adds, streams);
-        FN(write_two)(&all, to, at + BLOCK, by, adds, streams);
+        FN(write)(&all, to, 2, at, by, adds, streams);
+        FN(write)(&all, to, 2, at + BLOCK, by, adds, streams);
     }
     for (int i = 0; i < 2; i++) {
         memcpy(in[i].sums, sums[i], sizeof sums[i]);
@@ -92,8 +92,7 @@ static inline double FN(solve)(const Norm *norm, FN(Row) *row)
 /* Sums again from another K. */
 static ISA __attribute__((noinline)) void FN(sum_again)(const Norm *norm, FN(Row) *row)
 {
-    memset(row->sums, 0, sizeof row->sums);
-    memset(row->squares, 0, sizeof row->squares);
+    FN(clear)(row);
     if (row->residual)
         FN(walk)(norm, NULL, row, 0, NULL, 1, 0);
     else

@@ -22,7 +22,7 @@ static inline ptrdiff_t least(ptrdiff_t a, ptrdiff_t b)
     return a < b ? a : b;
 }
 
-/* How many rows later the row is that a row asks for: three couples are under way. */
+/* How many rows later the row is that a row asks for: two are summed before it. */
 static inline ptrdiff_t rows_ahead(ptrdiff_t bytes)
 {
     const ptrdiff_t enough = AHEAD / bytes + 1;
