@@ -14,7 +14,7 @@ from normscope.errors import FileError
 from normscope.models import skeleton as walker
 from normscope.models.graph import graphs
 from normscope.models.onnx_file import inspect_onnx
-from tests.models.graphs import BETA, GAMMA, inspected, model, only
+from tests.models.graphs import BETA, CENTERED, GAMMA, inspected, model, only
 
 LAYER = "y = LayerNormalization <axis = -1> (x, gamma, beta)"
 
@@ -194,15 +194,7 @@ def test_a_cycle_ends(tmp_path):
 
 def scoped(*scopes: str) -> onnx.ModelProto:
     """A LayerNorm of no gamma whose nodes name the modules that they are of, as PyTorch's exporter of today does."""
-    body = """
-        mu = ReduceMean <axes = [-1]> (x)
-        c = Sub (x, mu)
-        q = Mul (c, c)
-        var = ReduceMean <axes = [-1]> (q)
-        v = Add (var, eps)
-        s = Sqrt (v)
-        y = Div (c, s)
-    """
+    body = f"{CENTERED} v = Add (var, eps)\n s = Sqrt (v)\n y = Div (c, s)"
     made = model(body, eps=np.array(1e-5, np.float32))
     for at, node in enumerate(made.graph.node):
         entry = node.metadata_props.add()
