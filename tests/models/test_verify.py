@@ -182,10 +182,8 @@ def test_what_a_one_pass_variance_costs_at_a_large_mean_is_measured(tmp_path):
 
 @pytest.mark.parametrize("stash", ["float", "bfloat16"])
 def test_bfloat16_is_run(stash, tmp_path, monkeypatch):
-    body = "w = Cast <to = 1> (x)\n" + BODY.replace("(x", "(w").replace(
-        "scaled =", "h = Cast <to = 16> (xhat)\n scaled ="
-    )
-    body = body.replace("(xhat, gamma)", "(h, gamma)") if stash == "float" else BODY
+    cast = f"w = Cast <to = 1> (x)\n{XHAT.replace('(x', '(w')}\n h = Cast <to = 16> (xhat)\n"
+    body = cast + AFFINE.replace("xhat", "h") if stash == "float" else BODY
     import ml_dtypes
     from onnx import numpy_helper
 
