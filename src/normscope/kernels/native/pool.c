@@ -1,5 +1,5 @@
 /* The pool: jobs stand in a list, helpers join them, and whoever brought a job works on it too. So a job ends even
- * where no helper comes, and several threads may bring jobs at once. One lock suffices: parts are large. */
+ * where no helper comes, and several threads may bring jobs at once. The lock is for the list; parts are taken without. */
 #define _GNU_SOURCE
 #include "pool.h"
 
@@ -22,9 +22,10 @@ typedef struct {
 typedef struct Job {
     Part *part;
     void *work;
-    ptrdiff_t next, parts;
+    atomic_ptrdiff_t next;
+    ptrdiff_t parts;
     int wanted;         /* helpers that may still join */
-    atomic_int helping; /* those at work */
+    atomic_int helping; /* those at work: the job must stay until they are done */
     Place place;
     struct Job *older;
 } Job;
@@ -33,10 +34,13 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t work_came = PTHREAD_COND_INITIALIZER, helper_left = PTHREAD_COND_INITIALIZER;
 static Job *jobs;
 static atomic_uint brought; /* how many jobs there were */
+static atomic_int waiting;  /* how many threads sleep until a helper leaves */
 static int helpers;
 
-/* Some 20 microseconds: what is likely to come at once is not worth a sleep. */
-enum { GLANCES = 400 };
+enum {
+    GLANCES = 400,    /* some microseconds: what is likely to come at once is not worth a sleep */
+    ASKED_AGAIN = 64, /* calls after which the system is asked anew which processors may be used: it takes a while */
+};
 
 static void pause_a_moment(void)
 {
@@ -47,11 +51,29 @@ static void pause_a_moment(void)
 #endif
 }
 
+/* A thread that sleeps for a lock takes longer to wake than the lock is held. */
+static void take_lock(void)
+{
+    for (int i = 0; i < GLANCES; i++) {
+        if (pthread_mutex_trylock(&lock) == 0)
+            return;
+        pause_a_moment();
+    }
+    pthread_mutex_lock(&lock);
+}
+
+static void give_lock(void) { pthread_mutex_unlock(&lock); }
+
 static Place place_of_this(void)
 {
     Place place = {.processor = -1};
 #ifdef __linux__
-    if (sched_getaffinity(0, sizeof place.allowed, &place.allowed) == 0 && CPU_COUNT(&place.allowed) > 1)
+    static _Thread_local cpu_set_t allowed;
+    static _Thread_local unsigned asked;
+    if (asked++ % ASKED_AGAIN == 0 && sched_getaffinity(0, sizeof allowed, &allowed) != 0)
+        CPU_ZERO(&allowed);
+    place.allowed = allowed;
+    if (CPU_COUNT(&allowed) > 1)
         place.processor = sched_getcpu();
 #endif
     return place;
@@ -76,12 +98,8 @@ static void keep_apart(const Place *place)
 
 static void work_on(Job *job)
 {
-    while (job->next < job->parts) {
-        ptrdiff_t part = job->next++;
-        pthread_mutex_unlock(&lock);
+    for (ptrdiff_t part = job->next++; part < job->parts; part = job->next++)
         job->part(job->work, part);
-        pthread_mutex_lock(&lock);
-    }
 }
 
 static Job *job_to_join(void)
@@ -92,41 +110,56 @@ static Job *job_to_join(void)
     return job;
 }
 
+/* Comes with the lock, and leaves with it. */
 static void wait_for_work(void)
 {
     unsigned seen = brought;
-    pthread_mutex_unlock(&lock);
+    give_lock();
     for (int i = 0; i < GLANCES && brought == seen; i++)
         pause_a_moment();
-    pthread_mutex_lock(&lock);
+    take_lock();
     while (brought == seen)
         pthread_cond_wait(&work_came, &lock);
 }
 
 static void wait_for_helpers(Job *job)
 {
-    pthread_mutex_unlock(&lock);
     for (int i = 0; i < GLANCES && job->helping; i++)
         pause_a_moment();
-    pthread_mutex_lock(&lock);
+    if (!job->helping)
+        return;
+    take_lock();
+    waiting++;
     while (job->helping)
         pthread_cond_wait(&helper_left, &lock);
+    waiting--;
+    give_lock();
+}
+
+/* After the last helper has left, the job may be gone. */
+static void leave(Job *job)
+{
+    job->helping--;
+    if (waiting) {
+        take_lock();
+        pthread_cond_broadcast(&helper_left);
+        give_lock();
+    }
 }
 
 static void *help(void *unused)
 {
-    pthread_mutex_lock(&lock);
+    take_lock();
     for (;;) {
         Job *job = job_to_join();
         if (job) {
             job->wanted--;
             job->helping++;
-            pthread_mutex_unlock(&lock);
+            give_lock();
             keep_apart(&job->place);
-            pthread_mutex_lock(&lock);
             work_on(job);
-            if (--job->helping == 0)
-                pthread_cond_broadcast(&helper_left);
+            leave(job);
+            take_lock();
         } else
             wait_for_work();
     }
@@ -134,8 +167,8 @@ static void *help(void *unused)
 }
 
 /* A forked child has the forking thread alone: no helper, and nobody who waits for a job. */
-static void before_fork(void) { pthread_mutex_lock(&lock); }
-static void in_parent(void) { pthread_mutex_unlock(&lock); }
+static void before_fork(void) { take_lock(); }
+static void in_parent(void) { give_lock(); }
 static void in_child(void)
 {
     pthread_mutex_init(&lock, NULL);
@@ -143,6 +176,7 @@ static void in_child(void)
     pthread_cond_init(&helper_left, NULL);
     jobs = NULL;
     helpers = 0;
+    waiting = 0;
 }
 
 static void start_helper(void)
@@ -177,7 +211,7 @@ void pool_run(Part *part, void *work, ptrdiff_t parts, int threads)
         return;
     }
     Job job = {.part = part, .work = work, .parts = parts, .wanted = threads - 1, .place = place_of_this()};
-    pthread_mutex_lock(&lock);
+    take_lock();
     for (int missing = threads - 1 - helpers; missing > 0; missing--)
         start_helper();
     job.older = jobs;
@@ -185,10 +219,12 @@ void pool_run(Part *part, void *work, ptrdiff_t parts, int threads)
     brought++;
     for (int i = 1; i < threads; i++)
         pthread_cond_signal(&work_came);
+    give_lock();
     work_on(&job);
+    take_lock();
     withdraw(&job);
+    give_lock();
     wait_for_helpers(&job);
-    pthread_mutex_unlock(&lock);
 }
 
 int pool_cores(void)
