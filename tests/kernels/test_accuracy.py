@@ -92,6 +92,18 @@ def test_a_first_cell_far_from_the_others(kernels, width, dtype):
 
 
 @pytest.mark.parametrize("dtype", WIDE)
+@pytest.mark.parametrize("width", [9, 40, 768])
+def test_means_about_the_spread(kernels, width, dtype):
+    """Where the mean is within the spread it is not taken away from the cells; so it is here, or seems to be."""
+    gamma, beta = parameters(width, dtype)
+    for mean in (0.3, 0.6, 0.7, 0.8, 1.0, 1.4, -2.0):
+        x = rows((40, width), dtype, mean)
+        assert_near(kernels.layer_norm(x, gamma, beta), wide(x, gamma, beta), gamma, note=mean)
+        x[:, 8:] += dtype(50 * mean)
+        assert_near(kernels.layer_norm(x, gamma, beta), wide(x, gamma, beta), gamma, note=(mean, "but the first eight"))
+
+
+@pytest.mark.parametrize("dtype", WIDE)
 def test_a_mean_that_moves_along_the_row(kernels, dtype):
     x = np.cumsum(rows((3, 1500), dtype, 1.0), axis=-1) + dtype(1e4)
     assert_near(kernels.layer_norm(x), wide(x))

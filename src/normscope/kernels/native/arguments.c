@@ -137,13 +137,13 @@ static void widen(float *to, const View *view, ptrdiff_t d)
     }
 }
 
-/* Whether the rows read one where it stands. Many rows do not, where its lines of the cache begin elsewhere: a load that
- * crosses lines takes twice as long. */
-static int stays(const Call *call, int which)
+/* Whether the rows read one where it stands. Many rows do not, where it does not begin at this byte of a line of the
+ * cache: a load that crosses lines takes twice as long. */
+static int stays(const Call *call, int which, size_t start)
 {
     const View *view = &call->views[which];
     const Norm *norm = &call->norm;
-    return view->at && norm->storage < FLOAT16 && ((size_t)view->at % LINE == 0 || norm->count < WORTH_COPYING);
+    return view->at && norm->storage < FLOAT16 && ((size_t)view->at % LINE == start || norm->count < WORTH_COPYING);
 }
 
 /* One that is not given is 1 or -0, which leave every number as it is; then the rows know one case alone. */
@@ -156,11 +156,11 @@ static void fill(void *to, ptrdiff_t d, Storage storage, double value)
             ((float *)to)[j] = (float)value;
 }
 
-static const void *parameter(const Call *call, int which, void *room)
+static const void *parameter(const Call *call, int which, size_t start, void *room)
 {
     const View *view = &call->views[which];
     const Norm *norm = &call->norm;
-    if (stays(call, which))
+    if (stays(call, which, start))
         return view->at;
     if (!view->at)
         fill(room, norm->d, norm->storage, which == GAMMA ? 1.0 : -0.0);
@@ -180,26 +180,28 @@ static int fits(const Call *call, int which)
            (storage == x || (storage == FLOAT32 && x >= FLOAT16));
 }
 
-static int take_parameters(Call *call)
+static int parameters_fit(const Call *call)
+{
+    return (!call->views[GAMMA].at || fits(call, GAMMA)) && (!call->views[BETA].at || fits(call, BETA));
+}
+
+int call_place_parameters(Call *call, ptrdiff_t head)
 {
     Norm *norm = &call->norm;
-    const int gamma = call->views[GAMMA].at != NULL, beta = call->views[BETA].at != NULL;
-    const size_t cells = (size_t)norm->d * (norm->storage == FLOAT64 ? sizeof(double) : sizeof(float));
-    const size_t bytes = (cells + LINE - 1) / LINE * LINE;
-    if ((gamma && !fits(call, GAMMA)) || (beta && !fits(call, BETA)))
-        return 0;
+    const size_t cell = norm->storage == FLOAT64 ? sizeof(double) : sizeof(float), start = -((size_t)head * cell) % LINE;
+    const size_t bytes = (start + (size_t)norm->d * cell + LINE - 1) / LINE * LINE;
     if (!norm->count) /* no row reads them, and a row without memory may be of any length */
         return 1;
-    if (!stays(call, GAMMA) || !stays(call, BETA)) {
+    if (!stays(call, GAMMA, start) || !stays(call, BETA, start)) {
         call->room = PyMem_Malloc(2 * bytes + LINE);
         if (!call->room) {
             PyErr_NoMemory();
             return 0;
         }
     }
-    char *const room = call->room ? next_line(call->room) : NULL;
-    norm->gamma = parameter(call, GAMMA, room);
-    norm->beta = parameter(call, BETA, room ? room + bytes : NULL);
+    char *const room = call->room ? (char *)next_line(call->room) + start : NULL;
+    norm->gamma = parameter(call, GAMMA, start, room);
+    norm->beta = parameter(call, BETA, start, room ? room + bytes : NULL);
     return 1;
 }
 
@@ -233,11 +235,11 @@ int call_take(Call *call, PyObject *const *arguments)
         return 0;
     norm->storage = storage;
     norm->d = x->shape[x->ndim - 1];
+    norm->share = 1 / (double)norm->d;
     norm->count = norm->d ? 1 : 0;
     for (int axis = 0; axis < x->ndim - 1; axis++)
         norm->count *= x->shape[axis];
-    return take_numbers(call, arguments) && take_like_x(call, RESIDUAL, &norm->residual) && take_parameters(call) &&
-           call_check(call);
+    return take_numbers(call, arguments) && take_like_x(call, RESIDUAL, &norm->residual) && parameters_fit(call) && call_check(call);
 }
 
 PyObject *call_refused(void)

@@ -46,15 +46,17 @@ static int begin_at_lines(const Rows *rows)
 
 static PyObject *filled(Call *call, double *sums)
 {
-    Norm norm = call->norm;
-    const Rows dy = norm.residual;
-    if (!norm.count || !norm.d) {
-        memset(sums, 0, 2 * (size_t)norm.d * sizeof *sums);
+    if (!call->norm.count || !call->norm.d) {
+        memset(sums, 0, 2 * (size_t)call->norm.d * sizeof *sums);
         return Py_NewRef(Py_None);
     }
-    double *room = room_of(&norm);
-    if (!room)
+    double *room = room_of(&call->norm);
+    if (!room || !call_place_parameters(call, 0)) {
+        PyMem_Free(room);
         return NULL;
+    }
+    Norm norm = call->norm;
+    const Rows dy = norm.residual;
     norm.residual = (Rows){0};
     Plan plan = plan_norm(&norm, call->threads);
     Backward back = {

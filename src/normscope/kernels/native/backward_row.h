@@ -32,7 +32,7 @@ static ISA void FN(back_begin)(const Backward *back, FN(Back) *row, ptrdiff_t i,
     row->dx = (T *)(back->dx.at + i * back->dx.stride);
     row->next_x = (const T *)((const char *)row->x + ahead * back->x.stride);
     row->next_dy = (const T *)((const char *)row->dy + ahead * back->dy.stride);
-    row->pivot = back->center ? FN(widen)(row->x[0]) + FN(beyond_first)(row->x, back->d) : 0;
+    row->pivot = back->center ? FN(guess_of)(row->x, back->d) : 0;
     FN(back_clear)(row);
 }
 

@@ -26,12 +26,16 @@ OP V_double fma_double(V_double a, V_double b, V_double c) { return _mm512_fmadd
 
 OP __m512i line_of(__m256i low, __m256i high) { return _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1); }
 
-OP V_float load_float32(const float *a) { return get_float(a); }
+/* What is loaded here is used more than once: a compiler would load it for each instruction anew. */
+OP V_float held_float(V_float a) { __asm__("" : "+v"(a)); return a; }
+OP V_double held_double(V_double a) { __asm__("" : "+v"(a)); return a; }
+
+OP V_float load_float32(const float *a) { return held_float(get_float(a)); }
 OP V_float round_float32(V_float a) { return a; }
 OP void store2_float32(float *to, V_float a, V_float b) { put_float(to, a), put_float(to + 16, b); }
 OP void stream2_float32(float *to, V_float a, V_float b) { _mm512_stream_ps(to, a), _mm512_stream_ps(to + 16, b); }
 
-OP V_double load_float64(const double *a) { return get_double(a); }
+OP V_double load_float64(const double *a) { return held_double(get_double(a)); }
 OP V_double round_float64(V_double a) { return a; }
 OP void store2_float64(double *to, V_double a, V_double b) { put_double(to, a), put_double(to + 8, b); }
 OP void stream2_float64(double *to, V_double a, V_double b) { _mm512_stream_pd(to, a), _mm512_stream_pd(to + 8, b); }

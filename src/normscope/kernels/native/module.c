@@ -11,7 +11,10 @@ typedef struct {
     ptrdiff_t step;
 } Work;
 
-enum { WORTH_UNLOCKING = 1 << 16 }; /* cells; fewer are done before another thread would have the lock */
+enum {
+    WORTH_UNLOCKING = 1 << 16, /* cells; fewer are done before another thread would have the lock */
+    WORTH_A_PART = 1 << 14,    /* cells; the first and the last rows of a part take longer than those between */
+};
 
 static void norm_part(void *work, ptrdiff_t part)
 {
@@ -22,7 +25,10 @@ static void norm_part(void *work, ptrdiff_t part)
 
 static void run(const Norm *norm, const Plan *plan)
 {
-    ptrdiff_t parts = plan->threads > 1 ? 4 * (ptrdiff_t)plan->threads : 1; /* so that a late thread is helped */
+    ptrdiff_t most = 4 * (ptrdiff_t)plan->threads, parts = norm->count * norm->d / WORTH_A_PART;
+    parts = parts < plan->threads ? plan->threads : parts;
+    parts = parts > most ? most : parts; /* more than threads, so that a late one is helped */
+    parts = plan->threads > 1 ? parts : 1;
     ptrdiff_t step = (norm->count + parts - 1) / parts;
     Work work = {norm, plan->rows, step};
     if (norm->count)
@@ -53,12 +59,18 @@ static PyObject *computed(Call *call, PyObject *const *arguments)
         Py_XDECREF(sum);
         return none;
     }
-    Plan plan = plan_norm(&call->norm, call->threads);
-    if (call->norm.count * call->norm.d < WORTH_UNLOCKING)
-        run(&call->norm, &plan);
+    Norm *const norm = &call->norm;
+    Plan plan = plan_norm(norm, call->threads);
+    if (!call_place_parameters(call, head_of(norm, norm->y.at, bytes_of(norm->storage)))) {
+        Py_DECREF(y);
+        Py_XDECREF(sum);
+        return NULL;
+    }
+    if (norm->count * norm->d < WORTH_UNLOCKING)
+        run(norm, &plan);
     else {
         Py_BEGIN_ALLOW_THREADS
-        run(&call->norm, &plan);
+        run(norm, &plan);
         Py_END_ALLOW_THREADS
     }
     if (!sum)

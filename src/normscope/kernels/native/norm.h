@@ -16,9 +16,11 @@ typedef struct {
     ptrdiff_t count, d;
     Rows x, residual, y, sum; /* residual and sum come together: y is the norm of the stored sum */
     const void *gamma, *beta; /* (d,) in float32, for FLOAT64 in float64 */
-    double eps;
+    double eps, share; /* share: 1 / d */
     int center; /* LayerNorm; without, RMSNorm */
     int stream; /* write past the cache */
+    int lines;  /* write whole lines of the cache, and what stands before and after them on its own */
+    int apart;  /* y is not what is read */
     int fetch;  /* ask memory early for what is read */
 } Norm;
 
@@ -41,6 +43,13 @@ extern NormRows *const avx2_rows[4], *const avx512_rows[4];
 static inline size_t bytes_of(Storage storage)
 {
     return storage == FLOAT64 ? 8 : storage == FLOAT32 ? 4 : 2;
+}
+
+/* Cells, of so many bytes, of a row of y before its first whole line, where whole lines are written; else 0. */
+static inline ptrdiff_t head_of(const Norm *norm, const void *y, size_t bytes)
+{
+    const ptrdiff_t cells = norm->lines ? (ptrdiff_t)(-(size_t)y % LINE / bytes) : 0;
+    return cells < norm->d ? cells : norm->d;
 }
 
 #endif

@@ -150,6 +150,8 @@ static void plan_stores(Plan *plan, Norm *norm, int streams, size_t written)
         plan->why_stores = "the output is a quarter of the last cache (16 MB at most) or more: it is written past it";
     }
     plan->stores = norm->stream ? "streaming" : "plain";
+    norm->apart = y->at != norm->x.at && y->at != norm->residual.at;
+    norm->lines = norm->stream || (norm->apart && !norm->residual.at && y->stride % LINE == 0);
 }
 
 Plan plan_norm(Norm *norm, int threads)

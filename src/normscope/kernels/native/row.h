@@ -7,12 +7,16 @@ typedef struct {
     const T *x, *residual;
     T *y, *sum;
     const T *next, *next_residual; /* of a row to come, to be asked of memory */
-    ptrdiff_t head, at;            /* cells before y's first whole line, where lines are streamed; cells written */
-    W pivot;                       /* K, a guess of the mean */
-    double sums[8], squares[8];    /* of c = x - K */
+    ptrdiff_t head;                /* cells before y's first whole line, where lines are written whole */
+    W pivot;                       /* K, a guess of the mean, or 0 where that is near */
     W mean, r, rest, more;         /* y = (c r + (c more + rest)) gamma + beta, c = x - mean; no more for 16 bits */
     int fits;                      /* whether W is wide enough for that */
 } FN(Row);
+
+/* Of c = x - K. */
+typedef struct {
+    double c[8], squares[8];
+} FN(Sums);
 
 /* What a row is scaled by, in every lane. */
 typedef struct {
@@ -26,32 +30,16 @@ static inline W FN(cell)(const FN(Row) *row, ptrdiff_t j)
     return row->residual ? FN(widen)(FN(narrow)(x + FN(widen)(row->residual[j]))) : x;
 }
 
-/* K: the mean of the first eight cells, as stored; exactly x where x is constant. */
 static ISA W FN(pivot)(const Norm *norm, const FN(Row) *row)
 {
-    W more[8] = {0}, beyond;
+    W beyond[8] = {0};
     if (!norm->center)
         return 0;
-    if (row->residual) {
-        for (ptrdiff_t k = 0; k < norm->d && k < 8; k++)
-            more[k] = FN(cell)(row, k) - FN(cell)(row, 0);
-        beyond = OF(sum_of)(more) / 8;
-    } else
-        beyond = FN(beyond_first)(row->x, norm->d);
-    return FN(widen)(FN(narrow)(FN(cell)(row, 0) + beyond));
-}
-
-/* How many cells stand before the first line of the cache that y has to itself. */
-static inline ptrdiff_t FN(before_line)(const T *y, ptrdiff_t d)
-{
-    ptrdiff_t cells = (ptrdiff_t)(-(uintptr_t)y % 64 / sizeof(T));
-    return cells < d ? cells : d;
-}
-
-static ISA void FN(clear)(FN(Row) *row)
-{
-    memset(row->sums, 0, sizeof row->sums);
-    memset(row->squares, 0, sizeof row->squares);
+    if (!row->residual)
+        return FN(guess_of)(row->x, norm->d);
+    for (ptrdiff_t k = 0; k < norm->d && k < 8; k++)
+        beyond[k] = FN(cell)(row, k) - FN(cell)(row, 0);
+    return FN(guess)(FN(cell)(row, 0), beyond);
 }
 
 /* Row i, beside which the one that comes `ahead` rows later is asked for. */
@@ -64,8 +52,7 @@ static ISA void FN(begin)(const Norm *norm, FN(Row) *row, ptrdiff_t i, ptrdiff_t
     row->y = (T *)(norm->y.at + i * norm->y.stride);
     row->sum = norm->sum.at ? (T *)(norm->sum.at + i * norm->sum.stride) : NULL;
     row->pivot = FN(pivot)(norm, row);
-    row->at = row->head = norm->stream ? FN(before_line)(row->y, norm->d) : 0;
-    FN(clear)(row);
+    row->head = head_of(norm, row->y, sizeof(T));
 }
 
 OP void FN(read_block)(V to[VECTORS], const FN(Row) *row, ptrdiff_t j, const int adds)
@@ -94,16 +81,16 @@ static ISA void FN(read_part)(V to[VECTORS], const FN(Row) *row, ptrdiff_t j, pt
 }
 
 /* Adds two blocks to the sums. Only so few cells are added in W: beside an outlier small ones would be lost. */
-OP void FN(sum_pair)(double sums[8], double squares[8], const V x[VECTORS], const V more[VECTORS], V pivot)
+OP void FN(sum_pair)(FN(Sums) *sums, const V x[VECTORS], const V more[VECTORS], V pivot, const int near)
 {
-    V few[VECTORS], few_squares[VECTORS];
+    V few[VECTORS], squares[VECTORS];
     for EACH(k) {
-        V c = OF(sub)(x[k], pivot), e = OF(sub)(more[k], pivot);
+        V c = near ? x[k] : OF(sub)(x[k], pivot), e = near ? more[k] : OF(sub)(more[k], pivot);
         few[k] = OF(add)(c, e);
-        few_squares[k] = OF(fma)(e, e, OF(mul)(c, c));
+        squares[k] = OF(fma)(e, e, OF(mul)(c, c));
     }
-    OF(flush)(sums, few);
-    OF(flush)(squares, few_squares);
+    OF(flush)(sums->c, few);
+    OF(flush)(sums->squares, squares);
 }
 
 OP FN(Scale) FN(scale_of)(const FN(Row) *row)
@@ -111,10 +98,10 @@ OP FN(Scale) FN(scale_of)(const FN(Row) *row)
     return (FN(Scale)){OF(set)(row->mean), OF(set)(row->r), OF(set)(row->rest), OF(set)(row->more)};
 }
 
-OP void FN(scale_block)(V x[VECTORS], const V gamma[VECTORS], const V beta[VECTORS], FN(Scale) by)
+OP void FN(scale_block)(V x[VECTORS], const V gamma[VECTORS], const V beta[VECTORS], FN(Scale) by, const int near)
 {
     for EACH(k) {
-        V c = OF(sub)(x[k], by.mean), rest = sizeof(T) > 2 ? OF(fma)(c, by.more, by.rest) : by.rest;
+        V c = near ? x[k] : OF(sub)(x[k], by.mean), rest = sizeof(T) > 2 ? OF(fma)(c, by.more, by.rest) : by.rest;
         x[k] = OF(fma)(OF(fma)(c, by.r, rest), gamma[k], beta[k]);
     }
 }
@@ -141,7 +128,7 @@ static ISA void FN(write_end)(const Norm *norm, const FN(Row) *row, ptrdiff_t j,
         FN(write_block)(cells, x, 0);
         memcpy(row->sum + j, cells + (j - start), (size_t)n * sizeof(T));
     }
-    FN(scale_block)(x, gamma, beta, FN(scale_of)(row));
+    FN(scale_block)(x, gamma, beta, FN(scale_of)(row), 0);
     FN(write_block)(cells, x, 0);
     if (edge)
         collect(edge, row->y + j, cells + (j - start), (size_t)n * sizeof(T), BLOCK * sizeof(T));
@@ -150,8 +137,8 @@ static ISA void FN(write_end)(const Norm *norm, const FN(Row) *row, ptrdiff_t j,
 }
 
 /* Normalizes the block at j of one row or two: gamma and beta are read once for both. */
-OP void FN(write)(const Norm *norm, const FN(Row) *rows, const int count, ptrdiff_t j, const FN(Scale) *by,
-                  const int adds, const int streams)
+OP void FN(write)(const Norm *norm, const FN(Row) *rows, const FN(Scale) *by, const int count, ptrdiff_t j,
+                  const int near, const int adds, const int streams)
 {
     V gamma[VECTORS], beta[VECTORS];
     FN(load_wide)(gamma, (const W *)norm->gamma + j);
@@ -161,13 +148,13 @@ OP void FN(write)(const Norm *norm, const FN(Row) *rows, const int count, ptrdif
         FN(read_block)(x, &rows[i], j, adds);
         if (adds)
             FN(write_block)(rows[i].sum + j, x, 0);
-        FN(scale_block)(x, gamma, beta, by[i]);
+        FN(scale_block)(x, gamma, beta, by[i], near);
         FN(write_block)(rows[i].y + j, x, streams);
     }
 }
 
 /* Adds the pair of blocks at j to the sums. */
-OP void FN(sum)(double sums[8], double squares[8], const FN(Row) *row, ptrdiff_t j, int fetches, const int adds)
+OP void FN(sum)(FN(Sums) *sums, const FN(Row) *row, ptrdiff_t j, int fetches, const int near, const int adds)
 {
     V x[VECTORS], more[VECTORS];
     if (fetches) {
@@ -176,14 +163,56 @@ OP void FN(sum)(double sums[8], double squares[8], const FN(Row) *row, ptrdiff_t
     }
     FN(read_block)(x, row, j, adds);
     FN(read_block)(more, row, j + BLOCK, adds);
-    FN(sum_pair)(sums, squares, x, more, OF(set)(row->pivot));
+    FN(sum_pair)(sums, x, more, OF(set)(row->pivot), near);
 }
 
 /* Adds n < PAIR cells from j on. The rest of the pair adds nothing. */
-static ISA __attribute__((noinline)) void FN(sum_rest)(FN(Row) *row, ptrdiff_t j, ptrdiff_t n)
+static ISA __attribute__((noinline)) void FN(sum_rest)(FN(Sums) *sums, const FN(Row) *row, ptrdiff_t j, ptrdiff_t n)
 {
     V x[VECTORS], more[VECTORS];
     FN(read_part)(x, row, j, n, row->pivot);
     FN(read_part)(more, row, j + BLOCK, n - BLOCK, row->pivot);
-    FN(sum_pair)(row->sums, row->squares, x, more, OF(set)(row->pivot));
+    FN(sum_pair)(sums, x, more, OF(set)(row->pivot), 0);
+}
+
+/* Mean and 1/std from the sums. The answer is how far K is from the mean, where that is too far, else 0. */
+static inline double FN(solve)(const Norm *norm, FN(Row) *row, const FN(Sums) *sums)
+{
+    const double share = norm->share, delta = norm->center ? sum_of_double(sums->c) * share : 0;
+    const double around = sum_of_double(sums->squares) * share;
+    const double variance = around - delta * delta, v = variance + norm->eps, r = 1 / sqrt(v);
+
+    row->mean = row->pivot != 0 ? (W)(row->pivot + delta) : 0; /* one that is near comes off xhat alone */
+    row->r = (W)r;
+    row->more = (W)(r - row->r);
+    row->rest = (W)(((double)row->mean - row->pivot - delta) * r);
+    row->fits = around <= OF(LARGEST) && v >= OF(SMALLEST) && v <= OF(LARGEST);
+    return 2 * delta * delta <= variance ? 0 : delta; /* else the rounding of the squares grows with it */
+}
+
+/* Sums again from another K. */
+static ISA __attribute__((noinline)) void FN(settle_from)(const Norm *norm, FN(Row) *row, W pivot)
+{
+    const ptrdiff_t whole = norm->d / PAIR * PAIR;
+    FN(Sums) sums = {0};
+    row->pivot = pivot;
+    for (ptrdiff_t j = 0; j < whole; j += PAIR)
+        if (row->residual)
+            FN(sum)(&sums, row, j, 0, 0, 1);
+        else
+            FN(sum)(&sums, row, j, 0, 0, 0);
+    if (whole < norm->d)
+        FN(sum_rest)(&sums, row, whole, norm->d - whole);
+    row->fits = FN(solve)(norm, row, &sums) == 0 && row->fits;
+}
+
+/* What the row is scaled by, from the sums of its whole pairs of blocks. */
+static ISA void FN(settle)(const Norm *norm, FN(Row) *row, FN(Sums) sums)
+{
+    const ptrdiff_t whole = norm->d / PAIR * PAIR;
+    if (whole < norm->d)
+        FN(sum_rest)(&sums, row, whole, norm->d - whole);
+    const double far = FN(solve)(norm, row, &sums);
+    if (far != 0)
+        FN(settle_from)(norm, row, (W)(row->pivot + far));
 }
