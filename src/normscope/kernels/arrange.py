@@ -3,6 +3,7 @@
 The C code takes floats of this machine's byte order, cells of a row side by side, rows at one stride.
 """
 
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from ..errors import DtypeError, NormError, ShapeError
@@ -56,6 +57,17 @@ def checked(
     return Arguments(x, residual, gamma, beta, _eps(eps), out, sum_out, _threads(threads), center)
 
 
+def format_of(values: Array) -> str:
+    """The name of an array's dtype."""
+    return _name_of(values.dtype)
+
+
+@lru_cache
+def _name_of(dtype: Any) -> str:
+    """NumPy composes a name anew each time, which takes longer than a small norm."""
+    return str(dtype.name)
+
+
 def floats(name: str, values: Any) -> Array:
     """Values as an array of one of the float formats, with an axis at least."""
     import numpy as np
@@ -63,7 +75,7 @@ def floats(name: str, values: Any) -> Array:
     if isinstance(values, np.ma.MaskedArray):
         raise DtypeError(f"{name} is a masked array; a norm has no masked cells: give {name}.filled(0)")
     array = np.asarray(values)
-    if array.dtype.name not in FLOATS:
+    if format_of(array) not in FLOATS:
         raise DtypeError(f"{name} has dtype {array.dtype}; the kernels take {', '.join(FLOATS)}: cast it first")
     if array.ndim == 0:
         raise ShapeError(f"{name} is a single number; a norm needs an axis to run over")
@@ -74,7 +86,7 @@ def like(x: Array, name: str, values: Array) -> Array:
     """Values, which have the shape and dtype of x."""
     if values.shape != x.shape:
         raise ShapeError(f"{name} has shape {values.shape}; x has {x.shape}, and they must be alike")
-    if values.dtype.name != x.dtype.name:
+    if format_of(values) != format_of(x):
         raise DtypeError(f"{name} has dtype {values.dtype}; x has {x.dtype}, and they must be alike: cast one")
     return values
 
@@ -88,9 +100,9 @@ def _parameter(x: Array, name: str, values: Any) -> Array | None:
     array, width = np.asarray(values), x.shape[-1]
     if array.shape != (width,):
         raise ShapeError(f"{name} has shape {array.shape}; the last axis of x {x.shape} needs ({width},)")
-    if array.dtype.kind not in "fiu" and array.dtype.name != "bfloat16":
+    if array.dtype.kind not in "fiu" and format_of(array) != "bfloat16":
         raise DtypeError(f"{name} has dtype {array.dtype}; real numbers are needed")
-    narrow = x.dtype.itemsize == 2 and array.dtype.name != x.dtype.name
+    narrow = x.dtype.itemsize == 2 and format_of(array) != format_of(x)
     kept = np.dtype(np.float32) if narrow else x.dtype.newbyteorder("=")
     with np.errstate(over="ignore"):
         return np.require(array, kept, ["C_CONTIGUOUS", "ALIGNED"])
@@ -163,7 +175,7 @@ def _by_native(call: Arguments) -> tuple[Array, Array]:
 
 def native_form(call: Arguments) -> tuple[Any, ...]:
     """The arguments of the C code: rows (n, d), copied where they cannot be seen as such."""
-    brain = call.x.dtype.name == "bfloat16"
+    brain = format_of(call.x) == "bfloat16"
     inputs = (_rows(call.x), _rows(call.residual))
     outputs = (_rows_to_write(call.out), _rows_to_write(call.sum_out))
     parameters = (_bits(call.gamma), _bits(call.beta))
@@ -200,7 +212,7 @@ def _bits(values: Array | None) -> Array | None:
     """A bfloat16 has no buffer of its own: as integers."""
     import numpy as np
 
-    return values.view(np.uint16) if values is not None and values.dtype.name == "bfloat16" else values
+    return values.view(np.uint16) if values is not None and format_of(values) == "bfloat16" else values
 
 
 def _delivered(call: Arguments, made: Array | None, out: Array | None) -> Array | None:

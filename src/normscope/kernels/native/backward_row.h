@@ -2,11 +2,15 @@
 typedef struct {
     const T *x, *dy, *next_x, *next_dy; /* next: to be asked of memory */
     T *dx;
-    W pivot;
-    double c[8], squares[8], g[8], products[8]; /* sums of c = x - pivot, c^2, g = dy gamma and g c */
+    W pivot;                       /* a guess of the mean, or 0 where that is near */
     W mean, r, rest, level, along; /* xhat = (x - mean) r + rest;  dx = (g - level - xhat along) r */
     int fits;
 } FN(Back);
+
+/* Of c = x - pivot, c^2, g = dy gamma and g c. */
+typedef struct {
+    double c[8], squares[8], g[8], products[8];
+} FN(BackSums);
 
 typedef struct {
     V mean, r, rest, level, against;
@@ -15,14 +19,6 @@ typedef struct {
 typedef struct {
     V c[VECTORS], squares[VECTORS], g[VECTORS], products[VECTORS]; /* SUMS of each; the others are 0 */
 } FN(BackLanes);
-
-static ISA void FN(back_clear)(FN(Back) *row)
-{
-    memset(row->c, 0, sizeof row->c);
-    memset(row->squares, 0, sizeof row->squares);
-    memset(row->g, 0, sizeof row->g);
-    memset(row->products, 0, sizeof row->products);
-}
 
 /* Row i, beside which the one that comes `ahead` rows later is asked for. */
 static ISA void FN(back_begin)(const Backward *back, FN(Back) *row, ptrdiff_t i, ptrdiff_t ahead)
@@ -33,30 +29,44 @@ static ISA void FN(back_begin)(const Backward *back, FN(Back) *row, ptrdiff_t i,
     row->next_x = (const T *)((const char *)row->x + ahead * back->x.stride);
     row->next_dy = (const T *)((const char *)row->dy + ahead * back->dy.stride);
     row->pivot = back->center ? FN(guess_of)(row->x, back->d) : 0;
-    FN(back_clear)(row);
 }
 
-OP void FN(back_sum)(FN(BackLanes) *to, const V x[VECTORS], const V dy[VECTORS], const W *gamma, V pivot)
+OP void FN(back_zero)(FN(BackLanes) *lanes)
 {
-    for EACH(k) {
-        const int lane = k % SUMS;
-        V c = OF(sub)(x[k], pivot), g = OF(mul)(dy[k], OF(get)(gamma + k * OF(LANES)));
-        to->c[lane] = OF(add)(to->c[lane], c);
-        to->squares[lane] = OF(fma)(c, c, to->squares[lane]);
-        to->g[lane] = OF(add)(to->g[lane], g);
-        to->products[lane] = OF(fma)(g, c, to->products[lane]);
+    for EACH(k)
+        lanes->c[k] = lanes->squares[k] = lanes->g[k] = lanes->products[k] = OF(set)(0);
+}
+
+/* Adds a vector of cells to the sums. */
+OP void FN(back_add)(FN(BackLanes) *to, const int lane, V x, V dy, V gamma, V pivot, const int near)
+{
+    V c = near ? x : OF(sub)(x, pivot), g = OF(mul)(dy, gamma);
+    to->c[lane] = OF(add)(to->c[lane], c);
+    to->squares[lane] = OF(fma)(c, c, to->squares[lane]);
+    to->g[lane] = OF(add)(to->g[lane], g);
+    to->products[lane] = OF(fma)(g, c, to->products[lane]);
+}
+
+OP void FN(back_flush)(FN(BackSums) *sums, const FN(BackLanes) *lanes)
+{
+    OF(flush)(sums->c, lanes->c);
+    OF(flush)(sums->squares, lanes->squares);
+    OF(flush)(sums->g, lanes->g);
+    OF(flush)(sums->products, lanes->products);
+}
+
+/* Adds the block at j. */
+OP void FN(back_sum)(FN(BackLanes) *lanes, const FN(Back) *row, const W *gamma, ptrdiff_t j, const int fetches,
+                     const int near)
+{
+    if (fetches) {
+        FN(fetch_beside)(row->x + j, row->next_x + j);
+        FN(fetch_beside)(row->dy + j, row->next_dy + j);
     }
-}
-
-/* dx in place of dy; xhat dy and dy go to the sums for dgamma and dbeta. */
-OP void FN(back_scale)(V dy[VECTORS], const V x[VECTORS], const W *gamma, W *dgamma, W *dbeta, FN(BackScale) by)
-{
     for EACH(k) {
-        V xhat = OF(fma)(OF(sub)(x[k], by.mean), by.r, by.rest);
-        V g = OF(mul)(dy[k], OF(get)(gamma + k * OF(LANES)));
-        OF(put)(dgamma + k * OF(LANES), OF(fma)(dy[k], xhat, OF(get)(dgamma + k * OF(LANES))));
-        OF(put)(dbeta + k * OF(LANES), OF(add)(dy[k], OF(get)(dbeta + k * OF(LANES))));
-        dy[k] = OF(mul)(OF(fma)(xhat, by.against, OF(sub)(g, by.level)), by.r);
+        const ptrdiff_t at = j + k * OF(LANES);
+        FN(back_add)(lanes, k % SUMS, FN(load)(row->x + at), FN(load)(row->dy + at), OF(get)(gamma + at),
+                     OF(set)(row->pivot), near);
     }
 }
 
@@ -66,18 +76,20 @@ OP FN(BackScale) FN(back_scale_of)(const FN(Back) *row)
                            OF(set)(-row->along)};
 }
 
-OP void FN(back_flush)(FN(Back) *row, const FN(BackLanes) *lanes)
+/* Writes dx of the block at j; xhat dy and dy go to dgamma and dbeta. */
+OP void FN(back_write)(const FN(Back) *row, FN(BackScale) by, const W *gamma, W *dgamma, W *dbeta, ptrdiff_t j,
+                       const int near, const int stream)
 {
-    OF(flush)(row->c, lanes->c);
-    OF(flush)(row->squares, lanes->squares);
-    OF(flush)(row->g, lanes->g);
-    OF(flush)(row->products, lanes->products);
-}
-
-OP void FN(back_zero)(FN(BackLanes) *lanes)
-{
-    for EACH(k)
-        lanes->c[k] = lanes->squares[k] = lanes->g[k] = lanes->products[k] = OF(set)(0);
+    V dx[VECTORS];
+    for EACH(k) {
+        const ptrdiff_t at = j + k * OF(LANES);
+        V x = FN(load)(row->x + at), dy = FN(load)(row->dy + at), g = OF(mul)(dy, OF(get)(gamma + at));
+        V xhat = OF(fma)(near ? x : OF(sub)(x, by.mean), by.r, by.rest);
+        OF(put)(dgamma + at, OF(fma)(dy, xhat, OF(get)(dgamma + at)));
+        OF(put)(dbeta + at, OF(add)(dy, OF(get)(dbeta + at)));
+        dx[k] = OF(mul)(OF(fma)(xhat, by.against, OF(sub)(g, by.level)), by.r);
+    }
+    FN(write_block)(row->dx + j, dx, stream);
 }
 
 /* n < BLOCK cells, and zeros. */
@@ -87,46 +99,59 @@ static inline ISA void FN(back_part)(void *to, const void *from, ptrdiff_t n, si
     memcpy(to, from, (size_t)n * size);
 }
 
-/* The last n < BLOCK cells of a row. The lanes beyond it hold the pivot and a dy of 0, which add nothing. */
-static ISA __attribute__((noinline)) void FN(back_sum_end)(const Backward *back, FN(Back) *row, ptrdiff_t j)
+/* Adds the last n < BLOCK cells of a row. The lanes beyond it hold the pivot and a dy of 0, which add nothing. */
+static ISA __attribute__((noinline)) void FN(back_sum_end)(FN(BackSums) *sums, const FN(Back) *row, const W *all_gamma,
+                                                           ptrdiff_t j, ptrdiff_t n)
 {
-    const ptrdiff_t n = back->d - j;
-    W gamma[BLOCK], cells[BLOCK];
-    T stored[BLOCK];
-    V x[VECTORS], dy[VECTORS];
+    W gamma[BLOCK], x[BLOCK];
+    T dy[BLOCK];
     FN(BackLanes) lanes;
     for (ptrdiff_t k = 0; k < BLOCK; k++)
-        cells[k] = k < n ? FN(widen)(row->x[j + k]) : row->pivot;
-    for EACH(k)
-        x[k] = OF(get)(cells + k * OF(LANES));
-    FN(back_part)(stored, row->dy + j, n, sizeof(T));
-    FN(load_block)(dy, stored);
-    FN(back_part)(gamma, (const W *)back->gamma + j, n, sizeof(W));
+        x[k] = k < n ? FN(widen)(row->x[j + k]) : row->pivot;
+    FN(back_part)(dy, row->dy + j, n, sizeof(T));
+    FN(back_part)(gamma, all_gamma + j, n, sizeof(W));
     FN(back_zero)(&lanes);
-    FN(back_sum)(&lanes, x, dy, gamma, OF(set)(row->pivot));
-    FN(back_flush)(row, &lanes);
+    for EACH(k) {
+        const int at = k * OF(LANES);
+        FN(back_add)(&lanes, k % SUMS, OF(get)(x + at), FN(load)(dy + at), OF(get)(gamma + at), OF(set)(row->pivot), 0);
+    }
+    FN(back_flush)(sums, &lanes);
 }
 
-/* The same of dx. */
-static ISA __attribute__((noinline)) void FN(back_write_end)(const Backward *back, const FN(Back) *row, W *sums,
-                                                             ptrdiff_t j)
+/* Writes their dx. */
+static ISA __attribute__((noinline)) void FN(back_write_end)(const FN(Back) *row, const W *all_gamma, W *all_dgamma,
+                                                             W *all_dbeta, ptrdiff_t j, ptrdiff_t n)
 {
-    const ptrdiff_t n = back->d - j, lines = backward_lines(back->d);
     W gamma[BLOCK], dgamma[BLOCK], dbeta[BLOCK];
-    T stored[BLOCK];
-    V x[VECTORS], dy[VECTORS];
-    FN(back_part)(stored, row->x + j, n, sizeof(T));
-    FN(load_block)(x, stored);
-    FN(back_part)(stored, row->dy + j, n, sizeof(T));
-    FN(load_block)(dy, stored);
-    FN(back_part)(gamma, (const W *)back->gamma + j, n, sizeof(W));
-    FN(back_part)(dgamma, sums + j, n, sizeof(W));
-    FN(back_part)(dbeta, sums + lines + j, n, sizeof(W));
-    FN(back_scale)(dy, x, gamma, dgamma, dbeta, FN(back_scale_of)(row));
-    FN(write_block)(stored, dy, 0);
-    memcpy(row->dx + j, stored, (size_t)n * sizeof(T));
-    memcpy(sums + j, dgamma, (size_t)n * sizeof(W));
-    memcpy(sums + lines + j, dbeta, (size_t)n * sizeof(W));
+    T x[BLOCK], dy[BLOCK], dx[BLOCK];
+    const FN(Back) end = {.x = x, .dy = dy, .dx = dx};
+    FN(back_part)(x, row->x + j, n, sizeof(T));
+    FN(back_part)(dy, row->dy + j, n, sizeof(T));
+    FN(back_part)(gamma, all_gamma + j, n, sizeof(W));
+    FN(back_part)(dgamma, all_dgamma + j, n, sizeof(W));
+    FN(back_part)(dbeta, all_dbeta + j, n, sizeof(W));
+    FN(back_write)(&end, FN(back_scale_of)(row), gamma, dgamma, dbeta, 0, 0, 0);
+    memcpy(row->dx + j, dx, (size_t)n * sizeof(T));
+    memcpy(all_dgamma + j, dgamma, (size_t)n * sizeof(W));
+    memcpy(all_dbeta + j, dbeta, (size_t)n * sizeof(W));
+}
+
+/* What the row is scaled by, from its sums. The answer is how far the pivot is from the mean, where that is too far. */
+static inline double FN(back_solve)(const Backward *back, FN(Back) *row, const FN(BackSums) *sums)
+{
+    const double d = (double)back->d, delta = back->center ? sum_of_double(sums->c) / d : 0;
+    const double around = sum_of_double(sums->squares) / d, variance = around - delta * delta;
+    const double v = variance + back->eps, r = 1 / sqrt(v), g = sum_of_double(sums->g) / d;
+    const double along = (sum_of_double(sums->products) / d - delta * g) * r;
+
+    row->mean = row->pivot != 0 ? (W)(row->pivot + delta) : 0; /* one that is near comes off xhat alone */
+    row->r = (W)r;
+    row->rest = (W)(((double)row->mean - row->pivot - delta) * r);
+    row->level = back->center ? (W)g : 0;
+    row->along = (W)along;
+    row->fits = around <= OF(LARGEST) && v >= OF(SMALLEST) && v <= OF(LARGEST) && fabs(g) <= OF(LARGEST) &&
+                fabs(along) <= OF(LARGEST);
+    return delta * delta <= variance ? 0 : delta;
 }
 
 /* A row whose sums overflow or vanish in W, or that holds a NaN: in float64, x scaled by a power of two. What it adds
