@@ -44,6 +44,23 @@ def rms_norm_backward(
 
 
 def _gradients(dy: Array, x: Array, gamma: Array, eps: float, threads: Any, *, center: bool) -> tuple[Array, ...]:
+    made = _of_ordinary(dy, x, gamma, eps, threads, center)
+    return _of_any(dy, x, gamma, eps, threads, center) if made is None else made
+
+
+def _of_ordinary(dy: Array, x: Array, gamma: Array, eps: float, threads: Any, center: bool) -> tuple[Array, ...] | None:
+    """Of what the C code takes as it comes, else None: after large arrays, nothing of Python is left in the cache."""
+    import numpy as np
+
+    if NATIVE is None or type(x) is not np.ndarray or x.dtype.char not in "fd" or not x.size or not x.ndim:
+        return None
+    dx, sums = _at_a_line(x.shape, x.dtype), np.empty((2, x.shape[-1]), x.dtype)
+    if NATIVE.backward(x, dy, gamma, None, eps, dx, None, threads, center, False, sums) is NotImplemented:
+        return None
+    return dx, sums[0], sums[1]
+
+
+def _of_any(dy: Array, x: Array, gamma: Array, eps: float, threads: Any, center: bool) -> tuple[Array, ...]:
     import numpy as np
 
     call = arrange.checked(x, None, gamma, None, eps, None, None, threads, center)

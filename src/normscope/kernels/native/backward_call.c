@@ -18,12 +18,16 @@ static void one_block(void *work, ptrdiff_t block)
     all->block(all->back, block);
 }
 
-static void run(Backward *back, const Plan *plan, double *sums)
+static void run(Backward *back, const Plan *plan, const Py_buffer *sums)
 {
     Work work = {back, plan->backward};
     pool_run(one_block, &work, backward_blocks(back->count), plan->threads);
     backward_combine(back);
-    memcpy(sums, back->sums, 2 * (size_t)back->d * sizeof *sums);
+    if (sums->itemsize == sizeof(double))
+        memcpy(sums->buf, back->sums, (size_t)sums->len);
+    else
+        for (ptrdiff_t j = 0; j < 2 * back->d; j++)
+            ((float *)sums->buf)[j] = (float)back->sums[j];
 }
 
 /* Room for the blocks' sums, after which the scratch begins where a line of the cache does; NULL with an exception where
@@ -44,10 +48,10 @@ static int begin_at_lines(const Rows *rows)
     return (size_t)rows->at % LINE == 0 && rows->stride % LINE == 0;
 }
 
-static PyObject *filled(Call *call, double *sums)
+static PyObject *filled(Call *call, const Py_buffer *sums)
 {
     if (!call->norm.count || !call->norm.d) {
-        memset(sums, 0, 2 * (size_t)call->norm.d * sizeof *sums);
+        memset(sums->buf, 0, (size_t)sums->len);
         return Py_NewRef(Py_None);
     }
     double *room = room_of(&call->norm);
@@ -73,7 +77,9 @@ static PyObject *filled(Call *call, double *sums)
 
 static int fits(const Py_buffer *sums, const Call *call)
 {
-    return sums->format && !strcmp(sums->format, "d") && sums->len == 2 * call->norm.d * (Py_ssize_t)sizeof(double);
+    const char *format = sums->format ? sums->format : "";
+    return (!strcmp(format, "d") || (!strcmp(format, "f") && call->norm.storage == FLOAT32)) &&
+           sums->len == 2 * call->norm.d * sums->itemsize;
 }
 
 PyObject *backward_call(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
@@ -87,7 +93,7 @@ PyObject *backward_call(PyObject *module, PyObject *const *arguments, Py_ssize_t
         return NULL;
     PyObject *result;
     if (call_take(&call, arguments) && fits(&sums, &call) && (!call.norm.count || (call.norm.residual.at && call.norm.y.at)))
-        result = filled(&call, sums.buf);
+        result = filled(&call, &sums);
     else
         result = call_refused();
     call_release(&call);
