@@ -1,6 +1,7 @@
 """Builds the kernels' C code with AddressSanitizer and UndefinedBehaviorSanitizer and drives it over odd cases.
 
-    python tools/sanitize.py
+    python tools/sanitize.py            the whole extension, under Python
+    python tools/sanitize.py threads    the pool of threads alone, with ThreadSanitizer, under pool_stress.c
 
 The compiler is $CC, or cc. Exit code 0: nothing was found; 1: the sanitizer's report is on stderr; 77: the compiler
 has no sanitizers, or this Python cannot run under them.
@@ -23,6 +24,8 @@ ROOT = Path(__file__).resolve().parent.parent
 NATIVE = ROOT / "src" / "normscope" / "kernels" / "native"
 MODULE = "normscope.kernels._native"
 CHECKS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer", "-g", "-O1"]
+THREAD_CHECKS = ["-fsanitize=thread", "-g", "-O1", "-std=c11", "-pthread"]
+STRESS = ROOT / "tools" / "pool_stress.c"
 MISSING = 77
 WIDTHS = [1, 2, 3, 7, 8, 9, 15, 17, 31, 32, 33, 63, 65, 255, 257, 513]
 OPTIONS = {
@@ -152,10 +155,26 @@ def drive(library: str) -> None:
         print(f"{instructions}, {stores} stores: {len(WIDTHS)} widths", flush=True)
 
 
+def stress(folder: Path, pool: Path = NATIVE / "pool.c") -> int:
+    """The exit code of pool_stress.c with this pool: not 0 where threads raced or a part was left out."""
+    program, harmless = folder / "stress", folder / "harmless.c"
+    harmless.write_text("int main(void) { return 0; }", encoding="utf-8")
+    try:
+        for sources in ([harmless], [STRESS, pool]):
+            command = [*compiler(), *THREAD_CHECKS, f"-I{NATIVE}", *map(str, sources), "-o", str(program)]
+            subprocess.run(command, check=True, capture_output=True)
+            ended = subprocess.run([str(program)], timeout=120, check=sources == [harmless])
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise NoSanitizer(f"no ThreadSanitizer: {error}") from error
+    return ended.returncode
+
+
 def main() -> int:
     """Build and drive; the exit code."""
     with tempfile.TemporaryDirectory() as folder:
         try:
+            if sys.argv[1:] == ["threads"]:
+                return min(abs(stress(Path(folder))), 1)
             preload = runtime()
             library = build(Path(folder))
         except NoSanitizer as missing:
@@ -167,7 +186,7 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 1:
+    if len(sys.argv) > 1 and sys.argv[1] != "threads":
         drive(sys.argv[1])
     else:
         sys.exit(main())
