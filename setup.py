@@ -17,7 +17,7 @@ setup(
             "normscope.kernels._native",
             sources=sorted(str(path) for path in NATIVE.glob("*.c")),
             depends=sorted(str(path) for path in NATIVE.glob("*.h")),
-            # No contraction and no fast-math: every path must round alike.
+            # No contraction and no fast-math: every path must round alike. What errno says of a root is not asked.
             extra_compile_args=[
                 "-O3",
                 "-fno-math-errno",

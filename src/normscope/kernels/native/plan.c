@@ -151,7 +151,8 @@ static void plan_stores(Plan *plan, Norm *norm, int streams, size_t written)
     }
     plan->stores = norm->stream ? "streaming" : "plain";
     norm->apart = y->at != norm->x.at && y->at != norm->residual.at;
-    norm->lines = norm->stream || (norm->apart && !norm->residual.at && y->stride % LINE == 0);
+    const int long_enough = norm->d * (ptrdiff_t)bytes_of(norm->storage) >= 2 * LINE;
+    norm->lines = norm->stream || (norm->apart && !norm->residual.at && long_enough && y->stride % LINE == 0);
 }
 
 Plan plan_norm(Norm *norm, int threads)
