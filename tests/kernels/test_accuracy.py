@@ -103,6 +103,16 @@ def test_means_about_the_spread(kernels, width, dtype):
         assert_near(kernels.layer_norm(x, gamma, beta), wide(x, gamma, beta), gamma, note=(mean, "but the first eight"))
 
 
+@pytest.mark.parametrize("width", [64, 768, 4096])
+def test_an_outlier_beside_a_mean_about_the_spread(kernels, width):
+    """The outlier makes the spread, so that every other cell is near the mean, and all of them round alike."""
+    for share, at in product([0.1, 0.5, 0.9, 1.1], [0, 5, width - 1]):
+        x = np.full((4, width), 1.1, np.float32) + rows((4, width), np.float32, spread=1e-3)
+        x[:, at] += np.float32(share * np.sqrt(width) * 1.1)
+        assert_near(kernels.layer_norm(x), wide(x), note=(share, at))
+        assert_near(kernels.rms_norm(x), wide(x, center=False), note=(share, at))
+
+
 @pytest.mark.parametrize("dtype", WIDE)
 def test_a_mean_that_moves_along_the_row(kernels, dtype):
     x = np.cumsum(rows((3, 1500), dtype, 1.0), axis=-1) + dtype(1e4)
@@ -123,7 +133,7 @@ def test_every_eps(kernels, eps, dtype):
 def test_constant_rows_are_beta_exactly(kernels, width, dtype):
     gamma, beta = parameters(width, dtype)
     largest = np.finfo(dtype).max
-    values = np.array([0.0, 0.1, -3.3, 1e6 + 0.1, 1e-40, 1e18, 1e30, largest, -largest], dtype)
+    values = np.array([0.0, 0.1, -3.3, 1e6 + 0.1, 1e-40, 1e-165, 5e-324, 1e18, 1e30, largest, -largest], dtype)
     x = np.broadcast_to(values[:, None], (len(values), width))
     assert np.array_equal(kernels.layer_norm(x, gamma, beta), np.broadcast_to(beta, x.shape))
     assert not kernels.layer_norm(x, gamma).any()

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from normscope.kernels import fallback
+from normscope.kernels import fallback, layer_norm
 from normscope.kernels.extension import NATIVE
 
 LARGE = (3000, 256)  # enough for several threads
@@ -64,6 +64,26 @@ def test_a_child_made_by_fork_computes_too(kernels):
     _, status = os.waitpid(child, 0)
     assert os.waitstatus_to_exitcode(status) == 0
     assert np.array_equal(kernels.layer_norm(x, threads=2), right)
+
+
+@pytest.mark.skipif(NATIVE is None, reason="without the extension there are no helpers")
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="threads cannot be kept on a processor here")
+def test_a_child_that_is_kept_on_one_processor_stays_there():
+    """What the parent knew of the processors is no longer so."""
+    x = large()
+    layer_norm(x, threads=2)
+    one = min(os.sched_getaffinity(0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
+    if child == 0:
+        signal.alarm(30)
+        os.sched_setaffinity(0, {one})
+        for _ in range(20):
+            layer_norm(x, threads=2)
+        places = [os.sched_getaffinity(int(task.name)) for task in Path("/proc/self/task").iterdir()]
+        os._exit(0 if len(places) == 2 and all(place == {one} for place in places) else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")

@@ -49,7 +49,7 @@ def _gradients(dy: Array, x: Array, gamma: Array, eps: float, threads: Any, *, c
 
 
 def _of_ordinary(dy: Array, x: Array, gamma: Array, eps: float, threads: Any, center: bool) -> tuple[Array, ...] | None:
-    """Of what the C code takes as it comes, else None: after large arrays, nothing of Python is left in the cache."""
+    """Of what the C code takes as it comes, else None: the checks of `arrange` take long when arrays fill the cache."""
     import numpy as np
 
     if NATIVE is None or type(x) is not np.ndarray or x.dtype.char not in "fd" or not x.size or not x.ndim:

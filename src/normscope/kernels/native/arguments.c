@@ -6,7 +6,7 @@
 
 #include "storage.h"
 
-enum { WORTH_COPYING = 8 }; /* rows for which gamma and beta are copied to where a line of the cache begins */
+enum { WORTH_COPYING = 8 }; /* rows for which gamma and beta are copied to where they lie in a line as y does */
 
 static int take(Call *call, int which, PyObject *array)
 {
@@ -239,7 +239,8 @@ int call_take(Call *call, PyObject *const *arguments)
     norm->count = norm->d ? 1 : 0;
     for (int axis = 0; axis < x->ndim - 1; axis++)
         norm->count *= x->shape[axis];
-    return take_numbers(call, arguments) && take_like_x(call, RESIDUAL, &norm->residual) && parameters_fit(call) && call_check(call);
+    return take_numbers(call, arguments) && take_like_x(call, RESIDUAL, &norm->residual) && parameters_fit(call) &&
+           call_check(call);
 }
 
 PyObject *call_refused(void)

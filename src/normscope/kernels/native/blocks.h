@@ -39,30 +39,24 @@ OP void FN(fetch_block)(const T *at, const int cache)
 OP void FN(fetch_beside)(const T *now, const T *next)
 {
     FN(fetch_block)(next, 2);
-    FN(fetch_block)(now + NEAR / sizeof(T), 3);
+    FN(fetch_block)(now + SOON / sizeof(T), 3);
 }
 
-/* A guess of the mean, from how far the first eight cells are from the first of them; exactly that where all are the
+/* A guess of the mean, from how far the first eight cells are from the first of them; exactly that one where all are the
  * same. 0 where the guess is within the eight's spread: to take a mean away that is so near is not worth it.
  */
-static inline ISA W FN(guess)(W first, const W beyond[8])
-{
-    W squares[8];
-    for (int k = 0; k < 8; k++)
-        squares[k] = beyond[k] * beyond[k];
-    const W mean = OF(sum_of)(beyond) / 8, square = OF(sum_of)(squares) / 8, guess = FN(widen)(FN(narrow)(first + mean));
-    return guess * guess + mean * mean <= square ? 0 : guess;
-}
-
 static ISA W FN(guess_of)(const T *x, ptrdiff_t d)
 {
     const W first = FN(widen)(x[0]);
-    W beyond[8] = {0};
+    W beyond[8] = {0}, squares[8];
     if (d >= 8) /* the ordinary case, for the compiler to see */
         for (ptrdiff_t k = 0; k < 8; k++)
             beyond[k] = FN(widen)(x[k]) - first;
     else
         for (ptrdiff_t k = 0; k < d; k++)
             beyond[k] = FN(widen)(x[k]) - first;
-    return FN(guess)(first, beyond);
+    for (int k = 0; k < 8; k++)
+        squares[k] = beyond[k] * beyond[k];
+    const W mean = OF(sum_of)(beyond) / 8, square = OF(sum_of)(squares) / 8, guess = FN(widen)(FN(narrow)(first + mean));
+    return guess * guess + mean * mean < square ? 0 : guess; /* not where both vanish or overflow */
 }

@@ -18,10 +18,10 @@ typedef struct {
     const void *gamma, *beta; /* (d,) in float32, for FLOAT64 in float64 */
     double eps, share; /* share: 1 / d */
     int center; /* LayerNorm; without, RMSNorm */
-    int stream; /* write past the cache */
-    int lines;  /* write whole lines of the cache, and what stands before and after them on its own */
-    int apart;  /* y is not what is read */
-    int fetch;  /* ask memory early for what is read */
+    int stream;   /* write past the cache */
+    int lines;    /* write whole lines of the cache, and what stands before and after them on its own */
+    int in_place; /* y is x or residual; else it is apart from them */
+    int fetch;    /* ask memory early for what is read */
 } Norm;
 
 enum { LINE = 64 }; /* bytes of a line of the cache */

@@ -136,12 +136,13 @@ static void plan_stores(Plan *plan, Norm *norm, int streams, size_t written)
 {
     const Rows *y = &norm->y;
     norm->stream = 0;
+    norm->in_place = y->at && (y->at == norm->x.at || y->at == norm->residual.at);
     if (!streams)
         plan->why_stores = "these instructions have no other";
     else if (forced_stores) {
         norm->stream = !strcmp(forced_stores, "streaming");
         plan->why_stores = "forced";
-    } else if (y->at && (y->at == norm->x.at || y->at == norm->residual.at))
+    } else if (norm->in_place)
         plan->why_stores = "in place: what is written is in the cache already";
     else if (written < likely_cached())
         plan->why_stores = "the output is smaller than a quarter of the last cache (16 MB at most), and is likely read from there";
@@ -150,9 +151,8 @@ static void plan_stores(Plan *plan, Norm *norm, int streams, size_t written)
         plan->why_stores = "the output is a quarter of the last cache (16 MB at most) or more: it is written past it";
     }
     plan->stores = norm->stream ? "streaming" : "plain";
-    norm->apart = y->at != norm->x.at && y->at != norm->residual.at;
     const int long_enough = norm->d * (ptrdiff_t)bytes_of(norm->storage) >= 2 * LINE;
-    norm->lines = norm->stream || (norm->apart && !norm->residual.at && long_enough && y->stride % LINE == 0);
+    norm->lines = norm->stream || (!norm->in_place && !norm->residual.at && long_enough && y->stride % LINE == 0);
 }
 
 Plan plan_norm(Norm *norm, int threads)

@@ -36,6 +36,7 @@ static Job *jobs;
 static atomic_uint brought; /* how many jobs there were */
 static atomic_int waiting;  /* how many threads sleep until a helper leaves */
 static int helpers;
+static _Thread_local unsigned asked; /* calls of pool_run, in some of which the system is asked for the processors */
 
 enum {
     GLANCES = 400,    /* some microseconds: what is likely to come at once is not worth a sleep */
@@ -51,7 +52,7 @@ static void pause_a_moment(void)
 #endif
 }
 
-/* A thread that sleeps for a lock takes longer to wake than the lock is held. */
+/* A thread that sleeps for a lock takes longer to wake than this one is held, but where a helper is started. */
 static void take_lock(void)
 {
     for (int i = 0; i < GLANCES; i++) {
@@ -69,7 +70,6 @@ static Place place_of_this(void)
     Place place = {.processor = -1};
 #ifdef __linux__
     static _Thread_local cpu_set_t allowed;
-    static _Thread_local unsigned asked;
     if (asked++ % ASKED_AGAIN == 0 && sched_getaffinity(0, sizeof allowed, &allowed) != 0)
         CPU_ZERO(&allowed);
     place.allowed = allowed;
@@ -84,13 +84,14 @@ static Place place_of_this(void)
 static void keep_apart(const Place *place)
 {
 #ifdef __linux__
-    static _Thread_local Place known = {.processor = -1};
-    if (place->processor < 0 || (place->processor == known.processor && CPU_EQUAL(&place->allowed, &known.allowed)))
-        return;
+    static _Thread_local cpu_set_t known;
     cpu_set_t others = place->allowed;
-    CPU_CLR(place->processor, &others);
+    if (place->processor >= 0)
+        CPU_CLR(place->processor, &others);
+    if (CPU_COUNT(&others) == 0 || CPU_EQUAL(&others, &known))
+        return;
     sched_setaffinity(0, sizeof others, &others);
-    known = *place;
+    known = others;
 #else
     (void)place;
 #endif
@@ -136,7 +137,9 @@ static void wait_for_helpers(Job *job)
     give_lock();
 }
 
-/* After the last helper has left, the job may be gone. */
+/* After the last helper has left, the job may be gone. A helper first leaves and then looks for who sleeps; who sleeps
+ * first counts itself and then looks for helpers: so one of the two sees the other.
+ */
 static void leave(Job *job)
 {
     job->helping--;
@@ -177,6 +180,7 @@ static void in_child(void)
     jobs = NULL;
     helpers = 0;
     waiting = 0;
+    asked = 0;
 }
 
 static void start_helper(void)

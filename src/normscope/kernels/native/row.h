@@ -32,14 +32,15 @@ static inline W FN(cell)(const FN(Row) *row, ptrdiff_t j)
 
 static ISA W FN(pivot)(const Norm *norm, const FN(Row) *row)
 {
-    W beyond[8] = {0};
+    const ptrdiff_t few = least(norm->d, 8);
+    T sums[8];
     if (!norm->center)
         return 0;
     if (!row->residual)
         return FN(guess_of)(row->x, norm->d);
-    for (ptrdiff_t k = 0; k < norm->d && k < 8; k++)
-        beyond[k] = FN(cell)(row, k) - FN(cell)(row, 0);
-    return FN(guess)(FN(cell)(row, 0), beyond);
+    for (ptrdiff_t k = 0; k < few; k++)
+        sums[k] = FN(narrow)(FN(cell)(row, k));
+    return FN(guess_of)(sums, few);
 }
 
 /* Row i, beside which the one that comes `ahead` rows later is asked for. */
@@ -187,7 +188,7 @@ static inline double FN(solve)(const Norm *norm, FN(Row) *row, const FN(Sums) *s
     row->more = (W)(r - row->r);
     row->rest = (W)(((double)row->mean - row->pivot - delta) * r);
     row->fits = around <= OF(LARGEST) && v >= OF(SMALLEST) && v <= OF(LARGEST);
-    return 2 * delta * delta <= variance ? 0 : delta; /* else the rounding of the squares grows with it */
+    return delta * delta <= variance ? 0 : delta; /* else the rounding of the squares grows with it */
 }
 
 /* Sums again from another K. */

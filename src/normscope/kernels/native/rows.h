@@ -20,7 +20,7 @@ OP void FN(walk)(const Norm *norm, FN(Row) *outs, FN(Row) *ins, const int count,
     const Norm all = *norm; /* copies, which no store can change */
     const ptrdiff_t d = all.d, whole = d / PAIR * PAIR, lead = outs ? least(LEAD, whole) : whole;
     const int fetches = streams || all.fetch;
-    const int twice = !streams && !adds && all.apart && d >= BLOCK; /* at the ends, a block in part over another */
+    const int overlap = !streams && !adds && !all.in_place && d >= BLOCK; /* no cell is read after it was written */
     ptrdiff_t j = 0, at = outs ? outs->head : 0;
     FN(Row) to[2];
     FN(Scale) by[2];
@@ -48,11 +48,11 @@ OP void FN(walk)(const Norm *norm, FN(Row) *outs, FN(Row) *ins, const int count,
     if (outs) {
         for (; at + BLOCK <= d; at += BLOCK)
             FN(write)(&all, to, by, count, at, near, adds, streams);
-        if (twice && to->head)
+        if (overlap && to->head) /* the ends are whole blocks too, over cells of their neighbours */
             FN(write)(&all, to, by, count, 0, near, adds, streams);
-        if (twice && at < d)
+        if (overlap && at < d)
             FN(write)(&all, to, by, count, d - BLOCK, near, adds, streams);
-        for (int i = 0; i < count && !twice; i++) {
+        for (int i = 0; i < count && !overlap; i++) {
             if (to[i].head) /* both ends now: the next row's are written next, and lie beside them */
                 FN(write_end)(norm, &outs[i], 0, to[i].head, edge);
             if (at < d)

@@ -14,7 +14,7 @@ enum { BLOCK_float = 32, BLOCK_double = 16 }; /* cells: two lines of the cache, 
 
 enum {
     AHEAD = 8 << 10, /* bytes that are asked of memory before they are read, at least */
-    NEAR = 1 << 10,  /* and of the second cache */
+    SOON = 1 << 10,  /* and of the second cache */
 };
 
 static inline ptrdiff_t least(ptrdiff_t a, ptrdiff_t b)
