@@ -8,6 +8,8 @@ typedef __m256 V_float;
 typedef __m256d V_double;
 enum { LANES_float = 8, LANES_double = 4 };
 
+enum { TAKES_TURNS = 0 }; /* see lanes_avx512.h; here a load more costs more than it gains */
+
 OP V_float set_float(float a) { return _mm256_set1_ps(a); }
 OP V_float get_float(const float *a) { return _mm256_loadu_ps(a); }
 OP void put_float(float *to, V_float a) { _mm256_storeu_ps(to, a); }

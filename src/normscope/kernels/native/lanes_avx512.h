@@ -8,6 +8,10 @@ typedef __m512 V_float;
 typedef __m512d V_double;
 enum { LANES_float = 16, LANES_double = 8 };
 
+/* Whether two long rows take turns: gamma and beta, read once for both, are then read twice, but more of a row's lines
+ * are written one after the other. */
+enum { TAKES_TURNS = 1 };
+
 OP V_float set_float(float a) { return _mm512_set1_ps(a); }
 OP V_float get_float(const float *a) { return _mm512_loadu_ps(a); }
 OP void put_float(float *to, V_float a) { _mm512_storeu_ps(to, a); }

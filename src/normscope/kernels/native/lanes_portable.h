@@ -2,7 +2,7 @@
 #define ISA
 #define OP static inline
 
-enum { LANES_float = 8, LANES_double = 4 };
+enum { LANES_float = 8, LANES_double = 4, TAKES_TURNS = 0 };
 
 #define W float
 #define FMA fmaf

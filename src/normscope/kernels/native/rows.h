@@ -11,11 +11,23 @@
 
 #include "row.h"
 
-/* Writes one row or two and sums as many others; `outs` or `ins` may be NULL. What is const is known when this is
- * compiled. The sums lead, and are solved before the last cells are written: so neither waits for what a row is scaled by.
+/* Sums a pair of blocks of one row or two and writes one of as many others. */
+OP void FN(step)(const Norm *norm, FN(Sums) *sums, const FN(Row) *from, const FN(Row) *to, const FN(Scale) *by,
+                 const int count, ptrdiff_t j, ptrdiff_t at, int fetches, const int near, const int adds,
+                 const int streams)
+{
+    for (int i = 0; i < count; i++)
+        FN(sum)(&sums[i], &from[i], j, fetches, near, adds);
+    FN(write)(norm, to, by, count, at, near, adds, streams);
+    FN(write)(norm, to, by, count, at + BLOCK, near, adds, streams);
+}
+
+/* Writes `count` rows, one or two, and sums as many others; `outs` or `ins` may be NULL. Two are `together` in a step, or
+ * take turns. What is const is known when this is compiled. The sums lead, and are solved before the last cells are
+ * written: so neither waits for what a row is scaled by.
  */
-OP void FN(walk)(const Norm *norm, FN(Row) *outs, FN(Row) *ins, const int count, Edge *edge, const int near,
-                 const int adds, const int streams)
+OP void FN(walk)(const Norm *norm, FN(Row) *outs, FN(Row) *ins, const int count, const int together, Edge *edge,
+                 const int near, const int adds, const int streams)
 {
     const Norm all = *norm; /* copies, which no store can change */
     const ptrdiff_t d = all.d, whole = d / PAIR * PAIR, lead = outs ? least(LEAD, whole) : whole;
@@ -36,12 +48,9 @@ OP void FN(walk)(const Norm *norm, FN(Row) *outs, FN(Row) *ins, const int count,
         for (; j < lead; j += PAIR)
             for (int i = 0; i < count; i++)
                 FN(sum)(&sums[i], &from[i], j, fetches, near, adds);
-        for (; j < whole; j += PAIR, at += PAIR) {
-            for (int i = 0; i < count; i++)
-                FN(sum)(&sums[i], &from[i], j, fetches, near, adds);
-            FN(write)(&all, to, by, count, at, near, adds, streams);
-            FN(write)(&all, to, by, count, at + BLOCK, near, adds, streams);
-        }
+        for (; j < whole; j += PAIR, at += PAIR)
+            for (int i = 0; i < count; i += together)
+                FN(step)(&all, &sums[i], &from[i], &to[i], &by[i], together, j, at, fetches, near, adds, streams);
         for (int i = 0; i < count; i++)
             FN(settle)(norm, &ins[i], sums[i]);
     }
@@ -115,10 +124,12 @@ static inline int FN(alike)(const FN(Couple) *outs)
 OP void FN(turn)(const Norm *norm, FN(Couple) *outs, FN(Couple) *ins, Edge *edge, const int adds, const int streams)
 {
     if (ins->count == 2 && FN(alike)(outs)) {
-        if (FN(near)(outs, ins))
-            FN(walk)(norm, outs->rows, ins->rows, 2, edge, 1, adds, streams);
+        if (!FN(near)(outs, ins))
+            FN(walk)(norm, outs->rows, ins->rows, 2, 2, edge, 0, adds, streams);
+        else if (adds || !TAKES_TURNS || norm->d * (ptrdiff_t)sizeof(T) < LONG)
+            FN(walk)(norm, outs->rows, ins->rows, 2, 2, edge, 1, adds, streams);
         else
-            FN(walk)(norm, outs->rows, ins->rows, 2, edge, 0, adds, streams);
+            FN(walk)(norm, outs->rows, ins->rows, 2, 1, edge, 1, adds, streams);
         return;
     }
     for (ptrdiff_t k = 0; k < ins->count || k < outs->count; k++) {
@@ -128,11 +139,11 @@ OP void FN(turn)(const Norm *norm, FN(Couple) *outs, FN(Couple) *ins, Edge *edge
             out = NULL;
         }
         if (in && out)
-            FN(walk)(norm, out, in, 1, edge, 0, adds, streams);
+            FN(walk)(norm, out, in, 1, 1, edge, 0, adds, streams);
         else if (in)
-            FN(walk)(norm, NULL, in, 1, edge, 0, adds, streams);
+            FN(walk)(norm, NULL, in, 1, 1, edge, 0, adds, streams);
         else if (out)
-            FN(walk)(norm, out, NULL, 1, edge, 0, adds, streams);
+            FN(walk)(norm, out, NULL, 1, 1, edge, 0, adds, streams);
     }
 }
 

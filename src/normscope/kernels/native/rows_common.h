@@ -15,6 +15,7 @@ enum { BLOCK_float = 32, BLOCK_double = 16 }; /* cells: two lines of the cache, 
 enum {
     AHEAD = 8 << 10, /* bytes that are asked of memory before they are read, at least */
     SOON = 1 << 10,  /* and of the second cache */
+    LONG = 4 << 10,  /* of a row that may take turns with another */
 };
 
 static inline ptrdiff_t least(ptrdiff_t a, ptrdiff_t b)
