@@ -8,8 +8,8 @@ typedef __m512 V_float;
 typedef __m512d V_double;
 enum { LANES_float = 16, LANES_double = 8 };
 
-/* Whether two long rows take turns: gamma and beta, read once for both, are then read twice, but more of a row's lines
- * are written one after the other. */
+/* Whether two long rows that are streamed take turns: gamma and beta, read once for both, are then read twice, but more
+ * of a row's lines are written one after the other. */
 enum { TAKES_TURNS = 1 };
 
 OP V_float set_float(float a) { return _mm512_set1_ps(a); }

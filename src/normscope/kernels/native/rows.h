@@ -126,7 +126,7 @@ OP void FN(turn)(const Norm *norm, FN(Couple) *outs, FN(Couple) *ins, Edge *edge
     if (ins->count == 2 && FN(alike)(outs)) {
         if (!FN(near)(outs, ins))
             FN(walk)(norm, outs->rows, ins->rows, 2, 2, edge, 0, adds, streams);
-        else if (adds || !TAKES_TURNS || norm->d * (ptrdiff_t)sizeof(T) < LONG)
+        else if (!TAKES_TURNS || !streams || adds || norm->d * (ptrdiff_t)sizeof(T) < LONG)
             FN(walk)(norm, outs->rows, ins->rows, 2, 2, edge, 1, adds, streams);
         else
             FN(walk)(norm, outs->rows, ins->rows, 2, 1, edge, 1, adds, streams);
