@@ -7,7 +7,7 @@
 
 #define SUMS (VECTORS / 2)   /* vectors of a sum: with whole blocks there would be too few registers */
 #define PERIOD (16 * BLOCK)  /* cells that are added in W: short sums lose little */
-#define LEAD (4 * BLOCK)     /* cells that are summed before any are written */
+#define LEAD (2 * BLOCK)     /* cells that are summed before any are written */
 
 #include "backward_row.h"
 

@@ -7,7 +7,7 @@
 #include "blocks.h"
 
 #define PAIR (2 * BLOCK)
-#define LEAD (2 * PAIR) /* cells that are summed before any are written */
+#define LEAD PAIR /* cells that are summed before any are written: more than stand before a whole line */
 
 #include "row.h"
 
