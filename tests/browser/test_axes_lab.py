@@ -18,12 +18,17 @@ def value(text):
     return float(text.replace("\N{MINUS SIGN}", "-"))
 
 
-def table(page, name):
-    """The numbers of x, gamma or beta, as exactly as the page has them."""
+def numbers(page, name):
+    """The rows of x, gamma or beta, as exactly as the page has them; while the page changes, of any lengths."""
     rows = page.locator(f".signals [data-t={name}] [data-row]").evaluate_all(
         "rows => rows.map(row => [...row.querySelectorAll('td')].map(td => td.dataset.v ?? td.textContent))"
     )
-    return np.array([[value(cell) for cell in row] for row in rows])
+    return [[value(cell) for cell in row] for row in rows]
+
+
+def table(page, name):
+    """The numbers of x, gamma or beta as an array."""
+    return np.array(numbers(page, name))
 
 
 def assert_numbers(page):
@@ -225,7 +230,7 @@ def test_a_csv_is_opened_in_the_page(new_page, lab, tmp_path):
     (tmp_path / "mine.csv").write_text(CSV)
     page.click(".own summary")
     page.set_input_files("#open", tmp_path / "mine.csv")
-    eventually(lambda: table(page, "x").tolist(), [[1, 2, 3], [-0.5, 0, 4.25]])
+    eventually(lambda: numbers(page, "x"), [[1, 2, 3], [-0.5, 0, 4.25]])
     settle(page)
     assert page.locator(".signals tbody th").all_text_contents()[:2] == ["sun", "moon"]
     assert_numbers(page)
@@ -255,7 +260,7 @@ def test_a_full_table_of_32_by_32_fits_the_address(new_page, lab, tmp_path):
     page = new_page(f"{lab}/axes")
     page.click(".own summary")
     page.set_input_files("#open", tmp_path / "full.csv")
-    eventually(lambda: table(page, "x").tolist(), rows)
+    eventually(lambda: numbers(page, "x"), rows)
     assert_numbers(page)
     page.locator(".signals [data-row='31'] td").nth(31).click()
     settle(page)
