@@ -14,7 +14,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 from pathlib import Path
@@ -173,24 +173,28 @@ def stress(folder: Path, pool: Path = NATIVE / "pool.c") -> int:
         return 1
 
 
-def main() -> int:
-    """Build and drive; the exit code."""
+def driven(folder: Path) -> int:
+    """The exit code of `drive`, in a Python of its own under the sanitizers."""
+    environment = {**os.environ, **OPTIONS, "LD_PRELOAD": runtime()}
+    command = [sys.executable, __file__, str(build(folder))]
+    return subprocess.run(command, env=environment, check=False).returncode
+
+
+def main(check: Callable[[Path], int]) -> int:
+    """Make a check in a folder of its own; the exit code."""
     with tempfile.TemporaryDirectory() as folder:
         try:
-            if sys.argv[1:] == ["threads"]:
-                return min(abs(stress(Path(folder))), 1)
-            preload = runtime()
-            library = build(Path(folder))
+            return min(abs(check(Path(folder))), 1)
         except NoSanitizer as missing:
             print(f"sanitize: {missing}", file=sys.stderr)
             return MISSING
-        environment = {**os.environ, **OPTIONS, "LD_PRELOAD": preload}
-        command = [sys.executable, __file__, str(library)]
-        return min(abs(subprocess.run(command, env=environment, check=False).returncode), 1)
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 1 and sys.argv[1] != "threads":
-        drive(sys.argv[1])
-    else:
-        sys.exit(main())
+    match sys.argv[1:]:
+        case []:
+            sys.exit(main(driven))
+        case ["threads"]:
+            sys.exit(main(stress))
+        case [library]:
+            drive(library)

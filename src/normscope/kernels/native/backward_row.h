@@ -136,9 +136,14 @@ static ISA __attribute__((noinline)) void FN(back_write_end)(const FN(Back) *row
     memcpy(all_dbeta + j, dbeta, (size_t)n * sizeof(W));
 }
 
-/* What the row is scaled by, from its sums. The answer is how far the pivot is from the mean, where that is too far. */
-static inline double FN(back_solve)(const Backward *back, FN(Back) *row, const FN(BackSums) *sums)
+/* What the row is scaled by, from the sums of its whole blocks. The answer is how far the pivot is from the mean, where
+ * that is too far, else 0.
+ */
+static inline double FN(back_solve)(const Backward *back, FN(Back) *row, FN(BackSums) *sums)
 {
+    const ptrdiff_t rest = back->d % BLOCK;
+    if (rest)
+        FN(back_sum_end)(sums, row, back->gamma, back->d - rest, rest);
     const double d = (double)back->d, delta = back->center ? sum_of_double(sums->c) / d : 0;
     const double around = sum_of_double(sums->squares) / d, variance = around - delta * delta;
     const double v = variance + back->eps, r = 1 / sqrt(v), g = sum_of_double(sums->g) / d;

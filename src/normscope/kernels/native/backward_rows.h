@@ -14,7 +14,7 @@
 /* Sums again from another pivot. */
 static ISA __attribute__((noinline)) void FN(back_settle_from)(const Backward *back, FN(Back) *row, W pivot)
 {
-    const ptrdiff_t d = back->d, whole = d / BLOCK * BLOCK;
+    const ptrdiff_t whole = back->d / BLOCK * BLOCK;
     FN(BackSums) sums = {0};
     row->pivot = pivot;
     for (ptrdiff_t j = 0; j < whole;) {
@@ -24,17 +24,12 @@ static ISA __attribute__((noinline)) void FN(back_settle_from)(const Backward *b
             FN(back_sum)(&lanes, row, back->gamma, j, 0, 0);
         FN(back_flush)(&sums, &lanes);
     }
-    if (whole < d)
-        FN(back_sum_end)(&sums, row, back->gamma, whole, d - whole);
     row->fits = FN(back_solve)(back, row, &sums) == 0 && row->fits;
 }
 
 /* What the row is scaled by, from the sums of its whole blocks. */
 static ISA void FN(back_settle)(const Backward *back, FN(Back) *row, FN(BackSums) sums)
 {
-    const ptrdiff_t d = back->d, whole = d / BLOCK * BLOCK;
-    if (whole < d)
-        FN(back_sum_end)(&sums, row, back->gamma, whole, d - whole);
     const double far = FN(back_solve)(back, row, &sums);
     if (far != 0)
         FN(back_settle_from)(back, row, (W)(row->pivot + far));

@@ -25,10 +25,9 @@ static void norm_part(void *work, ptrdiff_t part)
 
 static void run(const Norm *norm, const Plan *plan)
 {
-    ptrdiff_t most = 4 * (ptrdiff_t)plan->threads, parts = norm->count * norm->d / WORTH_A_PART;
-    parts = parts < plan->threads ? plan->threads : parts;
-    parts = parts > most ? most : parts; /* more than threads, so that a late one is helped */
-    parts = plan->threads > 1 ? parts : 1;
+    const ptrdiff_t least = plan->threads, most = least > 1 ? 4 * least : 1; /* more, so that a late thread is helped */
+    ptrdiff_t parts = norm->count * norm->d / WORTH_A_PART;
+    parts = parts < least ? least : parts > most ? most : parts;
     ptrdiff_t step = (norm->count + parts - 1) / parts;
     Work work = {norm, plan->rows, step};
     if (norm->count)

@@ -17,7 +17,7 @@ typedef struct {
     Rows x, residual, y, sum; /* residual and sum come together: y is the norm of the stored sum */
     const void *gamma, *beta; /* (d,) in float32, for FLOAT64 in float64 */
     double eps, share; /* share: 1 / d */
-    int center; /* LayerNorm; without, RMSNorm */
+    int center;   /* LayerNorm; without, RMSNorm */
     int stream;   /* write past the cache */
     int lines;    /* write whole lines of the cache, and what stands before and after them on its own */
     int in_place; /* y is x or residual; else it is apart from them */

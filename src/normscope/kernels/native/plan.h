@@ -14,8 +14,7 @@ typedef struct {
     BackwardBlock *backward;
 } Plan;
 
-/* threads 0: as many as are worth it. How the norm writes and asks for cells is set in it, too: what is
- * placed by it comes after. */
+/* threads 0: as many as are worth it. It also sets the norm's `stream`, `lines`, `in_place` and `fetch`. */
 Plan plan_norm(Norm *norm, int threads);
 
 /* For tests: from now on these instructions and stores, NULL for those that fit best; 0 where there are none such. */

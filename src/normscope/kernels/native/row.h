@@ -30,6 +30,7 @@ static inline W FN(cell)(const FN(Row) *row, ptrdiff_t j)
     return row->residual ? FN(widen)(FN(narrow)(x + FN(widen)(row->residual[j]))) : x;
 }
 
+/* K: guessed from the cells that are normalized. */
 static ISA W FN(pivot)(const Norm *norm, const FN(Row) *row)
 {
     const ptrdiff_t few = least(norm->d, 8);
@@ -176,9 +177,14 @@ static ISA __attribute__((noinline)) void FN(sum_rest)(FN(Sums) *sums, const FN(
     FN(sum_pair)(sums, x, more, OF(set)(row->pivot), 0);
 }
 
-/* Mean and 1/std from the sums. The answer is how far K is from the mean, where that is too far, else 0. */
-static inline double FN(solve)(const Norm *norm, FN(Row) *row, const FN(Sums) *sums)
+/* Mean and 1/std from the sums of the whole pairs of blocks. The answer is how far K is from the mean, where that is too
+ * far, else 0.
+ */
+static inline double FN(solve)(const Norm *norm, FN(Row) *row, FN(Sums) *sums)
 {
+    const ptrdiff_t rest = norm->d % PAIR;
+    if (rest)
+        FN(sum_rest)(sums, row, norm->d - rest, rest);
     const double share = norm->share, delta = norm->center ? sum_of_double(sums->c) * share : 0;
     const double around = sum_of_double(sums->squares) * share;
     const double variance = around - delta * delta, v = variance + norm->eps, r = 1 / sqrt(v);
@@ -202,17 +208,12 @@ static ISA __attribute__((noinline)) void FN(settle_from)(const Norm *norm, FN(R
             FN(sum)(&sums, row, j, 0, 0, 1);
         else
             FN(sum)(&sums, row, j, 0, 0, 0);
-    if (whole < norm->d)
-        FN(sum_rest)(&sums, row, whole, norm->d - whole);
     row->fits = FN(solve)(norm, row, &sums) == 0 && row->fits;
 }
 
 /* What the row is scaled by, from the sums of its whole pairs of blocks. */
 static ISA void FN(settle)(const Norm *norm, FN(Row) *row, FN(Sums) sums)
 {
-    const ptrdiff_t whole = norm->d / PAIR * PAIR;
-    if (whole < norm->d)
-        FN(sum_rest)(&sums, row, whole, norm->d - whole);
     const double far = FN(solve)(norm, row, &sums);
     if (far != 0)
         FN(settle_from)(norm, row, (W)(row->pivot + far));

@@ -101,7 +101,7 @@ typedef struct {
 } FN(Couple);
 
 static ISA void FN(begin_couple)(const Norm *norm, FN(Couple) *couple, ptrdiff_t first, ptrdiff_t last,
-                                    ptrdiff_t ahead)
+                                 ptrdiff_t ahead)
 {
     couple->count = least(2, last - first);
     for (ptrdiff_t i = first; i < first + couple->count; i++)
